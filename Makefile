@@ -1,0 +1,182 @@
+# `make demo` and `make test` need nothing but Python and a compiler: tools/bootstrap.sh brings the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BUILD := build
+VENV := .venv
+BIN := $(VENV)/bin
+CMAKE := $(BIN)/cmake
+UNIT_ARGS ?=
+PYTEST_WORKERS ?= 2
+PYTEST_ARGS ?=
+FUZZ_SECONDS ?= 10
+DEMO := $(BUILD)/demo
+STAGE := $(BUILD)/stage
+
+# The venv's tools first: cmake looks for ninja, pip for cmake.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+# A developer's shell may carry a traced session's settings; a build or a test must not inherit them.
+unexport DFTRACER_ENABLE DFTRACER_LOG_FILE DFTRACER_CONFIGURATION
+
+CXX_FILES = $(shell find src include tests examples benchmarks \
+  \( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' \) 2>/dev/null | sort)
+PACKAGE_FILES = $(shell find src include python cmake \
+  -type f ! -name '*.pyc' 2>/dev/null) CMakeLists.txt pyproject.toml VERSION
+# A directory changes when a file in it is added or removed, which no file's own time shows.
+PACKAGE_DIRS = $(shell find src include python cmake -type d ! -name __pycache__ 2>/dev/null)
+
+say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: bootstrap-build bootstrap-test bootstrap-bench
+bootstrap-build bootstrap-test bootstrap-bench: bootstrap-%:
+	@tools/bootstrap.sh $*
+
+# $(1) directory, $(2) options. Configured when the options are new; ninja itself sees changed CMake files.
+define cmake_build
+	@if [ "$$(cat $(BUILD)/$(1)/.options 2>/dev/null)" != "$(2)" ]; then \
+	  $(CMAKE) -S . -B $(BUILD)/$(1) -G Ninja --log-level=WARNING $(2) && \
+	  echo "$(2)" > $(BUILD)/$(1)/.options; fi
+	@$(CMAKE) --build $(BUILD)/$(1)
+endef
+
+.PHONY: native
+native: bootstrap-build
+	$(call say,building the library)
+	$(call cmake_build,release,-DCMAKE_BUILD_TYPE=RelWithDebInfo)
+
+.PHONY: stage
+stage: native
+	@$(CMAKE) --install $(BUILD)/release --prefix $(STAGE) >/dev/null
+
+$(BUILD)/.package-installed: $(PACKAGE_FILES) $(PACKAGE_DIRS)
+	$(call say,installing the Python package into $(VENV))
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+	  --force-reinstall .
+	@touch $@
+
+.PHONY: package
+package: native
+	@$(MAKE) -s $(BUILD)/.package-installed
+
+.PHONY: build
+build: native package ## Build the library, and install the Python package into .venv
+
+.PHONY: demo
+demo: stage package ## Trace a small program and show what was recorded
+	$(call say,building examples/demo.c with plain cc)
+	@cc -std=c99 -O2 -o $(BUILD)/demo-program examples/demo.c \
+	  -I$(STAGE)/include -L$(STAGE)/lib -ldftracer_core -lpthread \
+	  -Wl$(comma)-rpath$(comma)'$$ORIGIN/stage/lib'
+	$(call say,running it with DFTRACER_ENABLE=1)
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	@cd $(DEMO) && DFTRACER_ENABLE=1 DFTRACER_LOG_FILE=demo ../demo-program
+	$(call say,dftracer info $(DEMO))
+	@$(BIN)/dftracer info $(DEMO)
+comma := ,
+
+.PHONY: test
+test: bootstrap-test build test-unit test-asan test-tsan fuzz test-python ## Build, and run every test
+	$(call say,all tests passed)
+
+.PHONY: test-unit
+test-unit: bootstrap-test native
+	$(call say,unit tests)
+	@grep -qs DFTRACER_BUILD_TESTS:BOOL=ON $(BUILD)/release/CMakeCache.txt || \
+	  $(CMAKE) -S . -B $(BUILD)/release --log-level=WARNING -DDFTRACER_BUILD_TESTS=ON
+	@$(CMAKE) --build $(BUILD)/release
+	@$(BUILD)/release/bin/dftracer_unit --no-intro $(UNIT_ARGS)
+
+.PHONY: test-python
+test-python: bootstrap-test stage package
+	$(call say,end-to-end$(comma) fault and Python tests)
+	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS)
+
+# AddressSanitizer and UndefinedBehaviorSanitizer share a build, with the fuzz targets.
+ASAN_BUILD := -DDFTRACER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug \
+  -DDFTRACER_BUILD_TESTS=ON -DDFTRACER_BUILD_FUZZ=ON
+TSAN_BUILD := -DDFTRACER_SANITIZE=thread -DCMAKE_BUILD_TYPE=Debug -DDFTRACER_BUILD_TESTS=ON
+export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
+export UBSAN_OPTIONS ?= print_stacktrace=1:halt_on_error=1
+# The tests fork while threads run, which ThreadSanitizer would otherwise refuse to follow.
+export TSAN_OPTIONS ?= halt_on_error=1:second_deadlock_stack=1:die_after_fork=0
+# Older ThreadSanitizers do not start under the strong address randomisation of newer kernels.
+NO_ASLR = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+.PHONY: test-asan
+test-asan: bootstrap-test ## Unit tests under AddressSanitizer (with undefined behaviour)
+	$(call say,unit tests under AddressSanitizer and UndefinedBehaviorSanitizer)
+	$(call cmake_build,asan,$(ASAN_BUILD))
+	@$(BUILD)/asan/bin/dftracer_unit --no-intro $(UNIT_ARGS)
+
+.PHONY: test-ubsan
+test-ubsan: test-asan ## The same build: undefined behaviour is checked there as well
+
+.PHONY: test-tsan
+test-tsan: bootstrap-test ## Unit tests under ThreadSanitizer
+	$(call say,unit tests under ThreadSanitizer)
+	$(call cmake_build,tsan,$(TSAN_BUILD))
+	@$(NO_ASLR) $(BUILD)/tsan/bin/dftracer_unit --no-intro $(UNIT_ARGS)
+
+.PHONY: fuzz
+fuzz: bootstrap-test ## Run each fuzz target for FUZZ_SECONDS (10)
+	$(call say,fuzz targets$(comma) $(FUZZ_SECONDS) s each)
+	$(call cmake_build,asan,$(ASAN_BUILD))
+	@for source in tests/fuzz/fuzz_*.cpp; do \
+	  [ -e "$$source" ] || continue; \
+	  name=$$(basename "$$source" .cpp); \
+	  corpus=tests/fuzz/corpus/$${name#fuzz_}; \
+	  printf '%s: ' "$$name"; \
+	  [ -d "$$corpus" ] || corpus=; \
+	  (cd $(BUILD) && asan/bin/$$name -max_total_time=$(FUZZ_SECONDS) -runs=10000000 -max_len=65536 \
+	    $${corpus:+../$$corpus}); \
+	done
+
+CHECK_BUILD := -DDFTRACER_WERROR=ON -DDFTRACER_BUILD_TESTS=ON -DDFTRACER_BUILD_FUZZ=ON \
+  -DDFTRACER_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+
+.PHONY: check
+check: bootstrap-test ## Format, lint, types and include arrows
+	$(call say,clang-format)
+	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+	$(call say,include arrows)
+	@$(BIN)/python tools/check_includes.py
+	$(call say,ruff)
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
+	$(call say,mypy)
+	@$(BIN)/mypy --strict python/dftracer
+	@if [ -f tools/make_config_docs.py ]; then $(BIN)/python tools/make_config_docs.py --check; fi
+	$(call say,warnings as errors)
+	$(call cmake_build,check,$(CHECK_BUILD))
+	$(call say,clang-tidy)
+	@$(BIN)/python tools/run_tidy.py $(BUILD)/check
+	$(call say,all checks passed)
+
+.PHONY: format
+format: bootstrap-test ## Rewrite sources in the project's format
+	@$(BIN)/clang-format -i $(CXX_FILES)
+	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
+
+.PHONY: bench
+bench: bootstrap-bench stage package ## Measure the costs and print a table
+	@if [ ! -f benchmarks/run.py ]; then echo "benchmarks/run.py is missing"; exit 1; fi
+	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+
+.PHONY: wheel
+wheel: bootstrap-build ## Build a wheel into dist/
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+	  --wheel-dir dist .
+	@ls -l dist
+
+.PHONY: docs
+docs: bootstrap-build ## Make the generated pages of docs/ again
+	@if [ -f tools/make_config_docs.py ]; then $(BIN)/python tools/make_config_docs.py; fi
+
+.PHONY: clean
+clean: ## Remove build products (.venv stays)
+	@rm -rf $(BUILD) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,35 @@
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/dftracer)
+
+install(TARGETS dftracer_core EXPORT dftracer-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(DFTRACER_ISAL_BUNDLE)
+  install(FILES ${DFTRACER_ISAL_BUNDLE} RENAME ${DFTRACER_ISAL_SONAME}
+    DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+install(DIRECTORY include/dftracer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+
+install(EXPORT dftracer-targets NAMESPACE dftracer:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/dftracer-config.cmake.in
+  ${PROJECT_BINARY_DIR}/dftracer-config.cmake
+  INSTALL_DESTINATION ${package_dir}
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/dftracer-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/dftracer-config.cmake
+  ${PROJECT_BINARY_DIR}/dftracer-config-version.cmake
+  DESTINATION ${package_dir})
+
+# pkg-config knows where the file lies, so a moved tree still works if the way up is relative.
+file(RELATIVE_PATH DFTRACER_PC_PREFIX
+  /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" DFTRACER_PC_PREFIX ${DFTRACER_PC_PREFIX})
+configure_file(cmake/dftracer.pc.in ${PROJECT_BINARY_DIR}/dftracer.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/dftracer.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(TARGET dftracer_python)
+  install(TARGETS dftracer_python LIBRARY DESTINATION .)
+endif()

@@ -1,0 +1,15 @@
+"""Tracing of the I/O and the application regions of data-heavy programs."""
+
+from __future__ import annotations
+
+# For type checkers; the value comes from __getattr__.
+__version__: str
+
+
+def __getattr__(name: str) -> str:
+    # importlib.metadata takes milliseconds to import, more than all the rest: only who asks pays.
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pydftracer")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,5 @@
+import sys
+
+from dftracer.commands.main import main
+
+sys.exit(main())

@@ -1,0 +1,1 @@
+"""Reading of traces. Knows files and records, neither reports nor commands."""

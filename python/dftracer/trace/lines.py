@@ -1,0 +1,146 @@
+"""Streams the records of a trace file, one dict at a time, whatever state the file is in."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Union
+
+from dftracer.errors import DFTracerError
+
+PathLike = Union[str, "os.PathLike[str]"]
+Record = dict[str, Any]
+
+_CHUNK = 1 << 16
+_GZIP_MAGIC = b"\x1f\x8b"
+_SUFFIXES = (".pfw", ".pfw.gz")
+
+
+@dataclass
+class Health:
+    """Filled while a file is read: what of it could not be used."""
+
+    members: int = 0
+    lines: int = 0
+    bad_lines: int = 0
+    # The file ends inside a gzip member or a line, as a copy of a file that is being written does.
+    truncated: bool = False
+    # Bytes that are no gzip stream follow the last good member.
+    corrupt: bool = False
+
+
+def is_trace(path: PathLike) -> bool:
+    return os.fspath(path).endswith(_SUFFIXES)
+
+
+def resolve(path: PathLike) -> Path:
+    """The file that a name means: `x.pfw` also finds `x.pfw.gz`."""
+    given = Path(path)
+    if given.exists():
+        return given
+    compressed = given.with_name(given.name + ".gz")
+    if given.name.endswith(".pfw") and compressed.exists():
+        return compressed
+    raise DFTracerError(f"{given}: no such file or directory")
+
+
+def find_traces(paths: Iterable[PathLike]) -> list[Path]:
+    """The trace files that the given files and directories (not their subdirectories) hold."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        place = resolve(path)
+        if place.is_dir():
+            names = sorted(entry.name for entry in os.scandir(place) if entry.is_file())
+            found.update((place / name, None) for name in names if is_trace(name))
+        else:
+            found[place] = None
+    return list(found)
+
+
+def read_records(path: PathLike, health: Health | None = None) -> Iterator[Record]:
+    """Every JSON object of the file, in its order; brackets, commas and blank lines are skipped."""
+    if health is None:
+        health = Health()
+    for line in read_lines(path, health):
+        text = line.strip()
+        if text.endswith(b","):
+            text = text[:-1]
+        if text in (b"", b"[", b"]"):
+            continue
+        try:
+            record = json.loads(text)
+        except ValueError:
+            # Only the last line has no end, and only a file cut short has half a line there.
+            if line.endswith(b"\n"):
+                health.bad_lines += 1
+            else:
+                health.truncated = True
+            continue
+        if isinstance(record, dict):
+            health.lines += 1
+            yield record
+        else:
+            health.bad_lines += 1
+
+
+def read_lines(path: PathLike, health: Health | None = None) -> Iterator[bytes]:
+    """The file's lines, decompressed, each with its line end; the last one may lack it."""
+    if health is None:
+        health = Health()
+    # Pieces of a line that is not complete yet. A list, because adding bytes to bytes would copy a
+    # line of many chunks as many times.
+    rest: list[bytes] = []
+    try:
+        with open(path, "rb") as file:
+            for data in _plain_chunks(file, health):
+                end = data.rfind(b"\n") + 1
+                if end:
+                    rest.append(data[:end])
+                    yield from io.BytesIO(b"".join(rest))
+                    rest.clear()
+                if end < len(data):
+                    rest.append(data[end:])
+    except OSError as error:
+        raise DFTracerError(f"{os.fspath(path)}: {error.strerror}") from None
+    if rest:
+        yield b"".join(rest)
+
+
+def _plain_chunks(file: BinaryIO, health: Health) -> Iterator[bytes]:
+    data = file.read(_CHUNK)
+    # By content, because a name is easily changed.
+    if not data.startswith(_GZIP_MAGIC):
+        while data:
+            yield data
+            data = file.read(_CHUNK)
+        return
+    yield from _inflate(data, file, health)
+
+
+def _inflate(data: bytes, file: BinaryIO, health: Health) -> Iterator[bytes]:
+    # The gzip module raises at the first damage and takes with it what it had already decompressed.
+    decoder = None
+    while data:
+        if decoder is None:
+            decoder = zlib.decompressobj(wbits=31)
+        try:
+            plain = decoder.decompress(data)
+        except zlib.error:
+            health.corrupt = True
+            return
+        if plain:
+            yield plain
+        if decoder.eof:
+            health.members += 1
+            data = decoder.unused_data
+            decoder = None
+        else:
+            data = b""
+        data = data or file.read(_CHUNK)
+    if decoder is not None:
+        health.truncated = True

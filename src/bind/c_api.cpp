@@ -1,0 +1,262 @@
+// The exported C functions: arguments are checked here, and nothing is thrown from here.
+#include <cstdlib>
+#include <new>
+
+#include "buffer/span.hpp"
+#include "dftracer/dftracer.h"
+#include "record/slow_path.hpp"
+#include "recovery/recover.hpp"
+#include "session/session.hpp"
+
+#define DFT_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using dft::buffer::Args;
+using dft::buffer::Span;
+using dft::buffer::ThreadState;
+using dft::record::ArgType;
+
+static_assert(sizeof(dftracer_region) == sizeof(Span) && alignof(dftracer_region) >= alignof(Span));
+static_assert(DFTRACER_INT == static_cast<int>(ArgType::kInt) &&
+              DFTRACER_UINT == static_cast<int>(ArgType::kUint) &&
+              DFTRACER_FLOAT == static_cast<int>(ArgType::kFloat) &&
+              DFTRACER_STRING == static_cast<int>(ArgType::kString) &&
+              DFTRACER_BOOL == static_cast<int>(ArgType::kBool));
+
+Span& span_of(dftracer_region* region) { return *reinterpret_cast<Span*>(region); }
+
+// What a missing name is shown as.
+std::string_view text_or(const char* text, const char* fallback) {
+  return text != nullptr && text[0] != '\0' ? text : fallback;
+}
+std::string_view name_text(const char* name) { return text_or(name, "unnamed"); }
+std::string_view category_text(const char* category) { return text_or(category, "APP"); }
+
+struct Ids {
+  std::uint32_t name;
+  std::uint32_t category;
+};
+
+Ids look_up(const char* name, const char* category) {
+  return {dft::buffer::g_names.id(name_text(name)), dft::buffer::g_names.id(category_text(category))};
+}
+
+// A site holds both ids in one word, so that threads which fill it at once agree.
+Ids resolve(dftracer_site* site, const char* name, const char* category) {
+  if (site == nullptr) return look_up(name, category);
+  const std::uint64_t word = __atomic_load_n(&site->opaque, __ATOMIC_RELAXED);
+  if (word != 0) [[likely]] return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
+  const Ids ids = look_up(name, category);
+  if (ids.name != 0 && ids.category != 0) {
+    __atomic_store_n(&site->opaque, ids.name | std::uint64_t{ids.category} << 32, __ATOMIC_RELAXED);
+  }
+  return ids;
+}
+
+// The id of a key; writes the key itself into `args` where it has none.
+std::uint32_t key_id(Args& args, dftracer_site* site, const char* key) {
+  if (site != nullptr) {
+    const std::uint64_t word = __atomic_load_n(&site->opaque, __ATOMIC_RELAXED);
+    if (word != 0) [[likely]] return static_cast<std::uint32_t>(word);
+  }
+  const std::string_view text = text_or(key, "unnamed");
+  const std::uint32_t id = dft::buffer::g_names.id(text);
+  if (id == 0) {
+    args.put_bytes(0, ArgType::kInlineKey, text);
+  } else if (site != nullptr) {
+    __atomic_store_n(&site->opaque, std::uint64_t{id}, __ATOMIC_RELAXED);
+  }
+  return id;
+}
+
+void put(Args& args, dftracer_site* site, const char* key, ArgType type, std::uint64_t word) {
+  const std::uint32_t id = key_id(args, site, key);
+  args.put(id, type, word);
+}
+
+std::uint64_t bits(double value) {
+  std::uint64_t word;
+  std::memcpy(&word, &value, sizeof word);
+  return word;
+}
+
+void put_all(Args& args, const dftracer_arg* list, std::size_t count) {
+  for (std::size_t i = 0; list != nullptr && i < count; ++i) {
+    const dftracer_arg& arg = list[i];
+    switch (arg.type) {
+      case DFTRACER_INT:
+      case DFTRACER_UINT:
+      case DFTRACER_FLOAT:
+      case DFTRACER_BOOL:
+        put(args, nullptr, arg.key, static_cast<ArgType>(arg.type), arg.value.u);
+        break;
+      case DFTRACER_STRING: {
+        const std::uint32_t id = key_id(args, nullptr, arg.key);
+        const bool missing = arg.value.s.text == nullptr;
+        args.put_bytes(id, ArgType::kString,
+                       {missing ? "" : arg.value.s.text, missing ? 0 : arg.value.s.size});
+        break;
+      }
+    }
+  }
+}
+
+// Events that are complete when they are given.
+void write_now(dft::record::Kind kind, std::uint8_t flags, const char* name, const char* category,
+               std::uint64_t start, std::uint64_t duration, const dftracer_arg* list, std::size_t count) {
+  ThreadState* t = dft::buffer::this_thread();
+  if (t == nullptr) return;
+  const Ids ids = look_up(name, category);
+  Args args;
+  args.init();
+  flags |= dft::buffer::inline_names(args, ids.name, name_text(name), ids.category,
+                                     category_text(category));
+  put_all(args, list, count);
+  dft::buffer::write_record(*t,
+                            {0, kind, flags, static_cast<std::uint16_t>(t->level + 1), ids.name,
+                             ids.category, dft::buffer::new_id(*t), t->parent, start, duration},
+                            args.data(), args.size());
+  args.clear();
+}
+
+int begin_session(const char* log_file, const char* data_dirs, const int* process_id, bool intercept) {
+  dft::session::Request request;
+  request.log_file = log_file;
+  request.data_dirs = data_dirs;
+  request.rank = process_id != nullptr ? *process_id : -1;
+  request.intercept = intercept;
+  return dft::session::start(request) ? 0 : -1;
+}
+
+}  // namespace
+
+DFT_EXPORT int dftracer_initialize(const char* log_file, const char* data_dirs, const int* process_id) {
+  return begin_session(log_file, data_dirs, process_id, true);
+}
+DFT_EXPORT int dftracer_initialize_no_bind(const char* log_file, const char* data_dirs,
+                                           const int* process_id) {
+  return begin_session(log_file, data_dirs, process_id, false);
+}
+DFT_EXPORT void dftracer_finalize(void) { dft::session::stop(); }
+DFT_EXPORT void dftracer_flush(void) { dft::session::flush(); }
+DFT_EXPORT int dftracer_active(void) { return dft::session::active() ? 1 : 0; }
+DFT_EXPORT uint64_t dftracer_time(void) { return dft::session::now(); }
+DFT_EXPORT const char* dftracer_version(void) { return DFTRACER_VERSION; }
+
+DFT_EXPORT void dftracer_region_begin(dftracer_region* region, dftracer_site* site, const char* name,
+                                      const char* category) {
+  if (region == nullptr) return;
+  Span& span = span_of(region);
+  span.id = 0;
+  ThreadState* t = dft::buffer::this_thread();
+  if (t == nullptr) return;
+  const Ids ids = resolve(site, name, category);
+  dft::buffer::open_span(*t, span, ids.name, ids.category);
+  if (ids.name == 0 || ids.category == 0) [[unlikely]] {
+    span.flags = dft::buffer::inline_names(span.args, ids.name, name_text(name), ids.category,
+                                           category_text(category));
+  }
+  span.start = dft::record::ticks();
+}
+
+DFT_EXPORT void dftracer_region_int(dftracer_region* region, dftracer_site* key_site, const char* key,
+                                    int64_t value) {
+  if (region == nullptr || span_of(region).id == 0) return;
+  put(span_of(region).args, key_site, key, ArgType::kInt, static_cast<std::uint64_t>(value));
+}
+DFT_EXPORT void dftracer_region_float(dftracer_region* region, dftracer_site* key_site, const char* key,
+                                      double value) {
+  if (region == nullptr || span_of(region).id == 0) return;
+  put(span_of(region).args, key_site, key, ArgType::kFloat, bits(value));
+}
+DFT_EXPORT void dftracer_region_bytes(dftracer_region* region, dftracer_site* key_site, const char* key,
+                                      const char* value, size_t size) {
+  if (region == nullptr || span_of(region).id == 0) return;
+  Args& args = span_of(region).args;
+  const std::uint32_t id = key_id(args, key_site, key);
+  args.put_bytes(id, ArgType::kString, {value != nullptr ? value : "", value != nullptr ? size : 0});
+}
+DFT_EXPORT void dftracer_region_string(dftracer_region* region, dftracer_site* key_site, const char* key,
+                                       const char* value) {
+  dftracer_region_bytes(region, key_site, key, value, value != nullptr ? std::strlen(value) : 0);
+}
+
+DFT_EXPORT void dftracer_region_end(dftracer_region* region) {
+  if (region != nullptr) dft::buffer::close_span(span_of(region));
+}
+
+DFT_EXPORT void dftracer_region_drop(dftracer_region* region) {
+  if (region == nullptr || span_of(region).id == 0) return;
+  Span& span = span_of(region);
+  ThreadState* t = dft::buffer::this_thread();
+  if (t != nullptr && static_cast<std::uint32_t>(t->generation) == span.generation) {
+    dft::buffer::leave(*t, span);
+  }
+  span.args.clear();
+  span.id = 0;
+}
+
+DFT_EXPORT void dftracer_instant(const char* name, const char* category, const dftracer_arg* args,
+                                 size_t count) {
+  write_now(dft::record::Kind::kInstant, 0, name, category, dft::record::ticks(), 0, args, count);
+}
+
+DFT_EXPORT void dftracer_counter(const char* name, const char* category, double value) {
+  dftracer_arg arg{};
+  arg.key = "value";
+  arg.type = DFTRACER_FLOAT;
+  arg.value.f = value;
+  write_now(dft::record::Kind::kCounter, 0, name, category, dft::record::ticks(), 0, &arg, 1);
+}
+
+DFT_EXPORT void dftracer_complete(const char* name, const char* category, uint64_t start,
+                                  uint64_t duration, const dftracer_arg* args, size_t count) {
+  write_now(dft::record::Kind::kSpan, dft::record::kTimesGiven, name, category, start, duration, args,
+            count);
+}
+
+DFT_EXPORT void dftracer_metadata(const char* key, const char* value) {
+  ThreadState* t = dft::buffer::this_thread();
+  if (t == nullptr) return;
+  const std::string_view text = text_or(key, "unnamed");
+  const std::uint32_t id = dft::buffer::g_names.id(text);
+  Args args;
+  args.init();
+  if (id == 0) args.put_bytes(0, ArgType::kString, text);
+  args.put_bytes(0, ArgType::kString, value != nullptr ? value : "");
+  dft::buffer::write_record(
+      *t,
+      {0, dft::record::Kind::kMetadata, static_cast<std::uint8_t>(id == 0 ? dft::record::kInlineName : 0),
+       0, id, 0, t->parent != 0 ? t->parent : dft::buffer::new_id(*t), 0, 0, 0},
+      args.data(), args.size());
+  args.clear();
+}
+
+DFT_EXPORT struct DFTracerData* dftracer_region_new(const char* name, const char* category,
+                                                    int event_type) {
+  if (event_type == DF_METADATA_EVENT) return nullptr;
+  auto* data = static_cast<DFTracerData*>(std::malloc(sizeof(DFTracerData)));
+  if (data != nullptr) dftracer_region_begin(&data->region, nullptr, name, category);
+  return data;
+}
+
+DFT_EXPORT void dftracer_region_delete(struct DFTracerData* data) {
+  if (data == nullptr) return;
+  dftracer_region_end(&data->region);
+  std::free(data);
+}
+
+DFT_EXPORT int dftracer_recover(const char* directory, unsigned flags, dftracer_recovery* result) {
+  dft::SlowPath slow;
+  dft::record::choose_clock();
+  dft::recovery::Wanted wanted;
+  wanted.force = (flags & 1) != 0;
+  dft::recovery::Found found;
+  const int error =
+      dft::recovery::recover_directory(directory != nullptr ? directory : ".", wanted, found);
+  if (result != nullptr) {
+    *result = {found.spools, found.recovered, found.events, found.alive, found.unknown, found.broken};
+  }
+  return -error;
+}

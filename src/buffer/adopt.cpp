@@ -1,0 +1,108 @@
+// Reading a spool that somebody else wrote: everything is checked, nothing is trusted.
+#include <cstring>
+#include <new>
+
+#include "buffer/spool.hpp"
+
+namespace dft::buffer {
+namespace {
+
+bool ends_with(const char* text, std::size_t length, const char* end) {
+  const std::size_t n = std::strlen(end);
+  return length > n && std::memcmp(text + length - n, end, n) == 0;
+}
+
+// A plain file name that a trace of ours can have: a hostile head must not lead to another file.
+bool is_trace_name(const char (&name)[256]) {
+  const std::size_t length = strnlen(name, sizeof name);
+  if (length == 0 || length == sizeof name || name[0] == '.') return false;
+  if (std::memchr(name, '/', length) != nullptr) return false;
+  return ends_with(name, length, ".pfw") || ends_with(name, length, ".pfw.gz");
+}
+
+const char* check_head(const SpoolHead& head, std::size_t size) {
+  if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0) return "it is not a spool";
+  if (head.version != kVersion || head.head_size != sizeof(SpoolHead)) {
+    return "it was written by another version";
+  }
+  if (head.ready.load() != 1) return "it was never completed";
+  if (!is_trace_name(head.trace_name)) return "its trace has an impossible name";
+  if (head.preamble_offset != kFixedSize || head.preamble_size > size - kFixedSize) {
+    return "its preamble does not fit";
+  }
+  const auto* text = reinterpret_cast<const char*>(&head) + head.preamble_offset;
+  if (head.preamble_size == 0 || text[head.preamble_size - 1] != '\n') return "its preamble is damaged";
+  if (head.segments.load() > kMaxSegments) return "its table of segments is damaged";
+  for (std::uint32_t s = 0; s < head.segments.load(); ++s) {
+    const Segment& segment = head.segment[s];
+    const std::uint64_t bytes = std::uint64_t{segment.chunk_size} * segment.chunks;
+    if (segment.chunk_size < kSmallChunk || segment.chunk_size % kPage != 0 || segment.chunks == 0 ||
+        segment.offset % kPage != 0 || segment.offset < kFixedSize || segment.offset > size ||
+        bytes > size - segment.offset) {
+      return "its table of segments is damaged";
+    }
+  }
+  if (head.intent.entries > kMaxBatch) return "its last intent is damaged";
+  return nullptr;
+}
+
+}  // namespace
+
+Spool* Spool::adopt(std::byte* image, std::size_t size, const char* path, const char** what) noexcept {
+  *what = size < kFixedSize ? "it is too short" : check_head(*reinterpret_cast<SpoolHead*>(image), size);
+  if (*what == nullptr && std::strlen(path) >= sizeof(path_)) *what = "its path is too long";
+  if (*what != nullptr) return nullptr;
+  void* memory = sys::map_private(sizeof(Spool));
+  if (memory == nullptr) {
+    *what = "there is no memory";
+    return nullptr;
+  }
+  auto* spool = new (memory) Spool;
+  spool->head_ = reinterpret_cast<SpoolHead*>(image);
+  spool->timeline_ = reinterpret_cast<record::Timeline*>(image + kTimelineOffset);
+  spool->preamble_ = reinterpret_cast<char*>(image + kFixedSize);
+  std::strcpy(spool->path_, path);
+  SpoolHead& head = *spool->head_;
+  if (head.compression_level > 3) head.compression_level = 1;
+  for (std::uint32_t s = 0; s < head.segments.load(); ++s) {
+    spool->base_[s] = image + head.segment[s].offset;
+  }
+
+  // The file may hold a block that the chunks do not know of yet, or a part of one: see Intent.
+  const std::uint64_t intended = head.intent_number.load();
+  const bool in_file = intended == head.done_number.load();
+  const bool apply = in_file && intended != head.applied_number.load();
+  if (apply) {
+    head.trace_size = head.intent.to;
+    head.trace_lines += head.intent.lines;
+  }
+  std::uint32_t s = 0;
+  spool->each_chunk([&](ChunkHead& chunk, std::uint64_t offset) {
+    while (offset >= head.segment[s].offset + std::uint64_t{head.segment[s].chunk_size} *
+                                                  head.segment[s].chunks ||
+           offset < head.segment[s].offset) {
+      if (++s == head.segments.load()) s = 0;
+    }
+    const bool names = chunk.state.load() == static_cast<std::uint32_t>(ChunkState::kNames);
+    if (chunk.size != head.segment[s].chunk_size) {
+      chunk.size = head.segment[s].chunk_size;
+      if (chunk.committed.load() != 0) head.lost.fetch_add(1);
+      chunk.committed.store(0);
+    }
+    if (chunk.committed.load() > room(chunk)) chunk.committed.store(room(chunk));
+    if (names) {
+      chunk.drained.store(0);  // this process has read none of them
+      return;
+    }
+    for (std::uint32_t i = 0; apply && i < head.intent.entries; ++i) {
+      if (head.intent.entry[i].chunk_offset == offset) chunk.drained.store(head.intent.entry[i].drained);
+    }
+    if (chunk.drained.load() > chunk.committed.load()) chunk.drained.store(chunk.committed.load());
+    const bool empty = chunk.state.load() == static_cast<std::uint32_t>(ChunkState::kFree);
+    chunk.state.store(static_cast<std::uint32_t>(empty ? ChunkState::kFree : ChunkState::kFull));
+  });
+  head.applied_number.store(intended);
+  return spool;
+}
+
+}  // namespace dft::buffer

@@ -1,0 +1,198 @@
+#include "buffer/lane.hpp"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <cstring>
+#include <new>
+
+namespace dft::buffer {
+
+namespace {
+Guard g_off{};  // stands in until the real page is there
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+constexpr std::uint32_t kHandlerLanes = 3;
+constexpr std::uint32_t kIdBlock = 256;
+constexpr std::uint32_t kMostLargeChunks = 32;
+std::atomic<std::uint64_t> g_generations{0};
+std::atomic<std::uint32_t> g_serials{0};
+std::atomic<bool> g_have_key{false};
+pthread_key_t g_exit_key;
+pthread_once_t g_once = PTHREAD_ONCE_INIT;
+}  // namespace
+
+constinit std::atomic<Guard*> g_guard{&g_off};
+constinit Hooks g_hooks{};
+constinit std::atomic<Spool*> g_spool{nullptr};
+constinit std::atomic<bool> g_on{false};
+thread_local constinit ThreadState t_thread = {kNever, {}, 0, 0, 0, 0, 0, 0, nullptr};
+
+namespace {
+
+void give_back(Lane& lane) {
+  if (lane.chunk == nullptr) return;
+  lane.chunk->state.store(static_cast<std::uint32_t>(ChunkState::kFull), std::memory_order_release);
+  lane = Lane{};
+}
+
+// A thread's end. Its records are committed already; this only lets others have the chunk.
+void thread_ends(void*) {
+  ThreadState& t = t_thread;
+  SlowPath slow;
+  if (t.generation == g_guard.load()->generation.load()) {
+    give_back(t.lane);
+    for (std::uint32_t i = 0; t.handlers != nullptr && i < kHandlerLanes; ++i) give_back(t.handlers[i]);
+    if (g_hooks.filled != nullptr) g_hooks.filled();
+  }
+  if (t.handlers != nullptr) sys::unmap(t.handlers, kPage);
+  t = {kNever, {}, 0, 0, 0, 0, 0, 0, nullptr};
+}
+
+void prepare_process() {
+  auto* page = static_cast<Guard*>(sys::map_private(kPage));
+  bool wiped = false;
+  if (page != nullptr) {
+#ifdef MADV_WIPEONFORK
+    wiped = sys::call(SYS_madvise, page, kPage, MADV_WIPEONFORK) == 0;
+#endif
+    g_guard.store(new (page) Guard{});
+  }
+  if (!wiped) {  // before Linux 4.14: only children that run fork handlers are told apart
+    pthread_atfork(nullptr, nullptr, [] { g_guard.load()->generation.store(0); });
+  }
+  g_have_key.store(pthread_key_create(&g_exit_key, thread_ends) == 0);
+}
+
+// The name that the program gave its thread. The main thread's is the program's own: not interesting.
+void announce_thread(ThreadState& t) {
+  char name[32] = {};
+  if (static_cast<int>(t.thread) == sys::process_id() ||
+      sys::call(SYS_prctl, PR_GET_NAME, name, 0, 0, 0) != 0) {
+    return;
+  }
+  const std::size_t length = std::strlen(name);
+  const std::size_t size = sizeof(record::Head) + sizeof(record::Arg) + record::padded(length);
+  const Slot slot = reserve(t, size);
+  if (slot.at == nullptr) return;
+  record::Head head{};
+  head.size = static_cast<std::uint32_t>(size);
+  head.kind = record::Kind::kThread;
+  const record::Arg arg{0, record::ArgType::kString, {}, length};
+  std::memcpy(slot.at, &head, sizeof head);
+  std::memcpy(slot.at + sizeof head, &arg, sizeof arg);
+  std::memcpy(slot.at + sizeof head + sizeof arg, name, sizeof name < record::padded(length)
+                                                            ? sizeof name
+                                                            : record::padded(length));
+  commit(slot, size);
+}
+
+// Chunks of threads that ended without running their destructor (cancelled hard, or cloned by hand).
+bool reclaim_dead_threads(Spool& spool) {
+  bool any = false;
+  const int pid = sys::process_id();
+  spool.each_chunk([&](ChunkHead& chunk, std::uint64_t) {
+    if (chunk.state.load() != static_cast<std::uint32_t>(ChunkState::kOwned)) return;
+    const std::uint32_t thread = chunk.thread.load();
+    if (thread == 0 || sys::call(SYS_tgkill, pid, thread, 0) != -ESRCH) return;
+    auto owned = static_cast<std::uint32_t>(ChunkState::kOwned);
+    any |= chunk.state.compare_exchange_strong(owned, static_cast<std::uint32_t>(ChunkState::kFull));
+  });
+  return any;
+}
+
+ChunkHead* find_chunk(Spool& spool, ThreadState& t, bool first, std::size_t size) {
+  const bool huge = size > kLargeChunk - sizeof(ChunkHead);
+  const bool small = first && !huge;
+  for (int attempt = 0; attempt < 64; ++attempt) {
+    if (ChunkHead* chunk = spool.take(size, first, t.thread)) return chunk;
+    // A burst is taken up by growing; past that, whoever needs room makes some.
+    const bool may_grow = small || huge || spool.large_chunks() < kMostLargeChunks;
+    if (may_grow && spool.grow(size, small)) continue;
+    if (g_hooks.make_room(attempt > 0)) continue;
+    if (reclaim_dead_threads(spool)) continue;
+    // Everything is held by living threads, or cannot be written: more threads than chunks.
+    if (spool.grow(size, small)) continue;
+    if (attempt > 2) break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::uint64_t new_generation() noexcept {
+  pthread_once(&g_once, prepare_process);
+  const std::uint64_t number = g_generations.fetch_add(1) + 1;
+  g_guard.load()->generation.store(number);
+  return number;
+}
+
+void stop_generation() noexcept { g_guard.load()->generation.store(0); }
+bool generation_is_live() noexcept { return g_guard.load()->generation.load() != 0; }
+
+ThreadState* attach_thread() noexcept {
+  SlowPath slow;
+  if (!g_hooks.begin()) return nullptr;
+  ThreadState& t = t_thread;
+  Lane* handlers = t.handlers;
+  if (handlers != nullptr) std::memset(static_cast<void*>(handlers), 0, sizeof(Lane) * kHandlerLanes);
+  t = {};
+  t.handlers = handlers;
+  t.generation = g_guard.load()->generation.load();
+  t.serial = g_serials.fetch_add(1) + 1;
+  t.thread = static_cast<std::uint32_t>(sys::thread_id());
+  if (g_have_key.load()) pthread_setspecific(g_exit_key, &t);
+  announce_thread(t);
+  return &t;
+}
+
+bool next_chunk(ThreadState& t, Lane& lane, std::size_t size) noexcept {
+  SlowPath slow;
+  Spool* spool = g_spool.load(std::memory_order_acquire);
+  if (spool == nullptr) return false;
+  const bool first = !lane.used;
+  if (lane.chunk != nullptr) {
+    const bool large = lane.chunk->size >= kLargeChunk;
+    lane.chunk->state.store(static_cast<std::uint32_t>(ChunkState::kFull), std::memory_order_release);
+    lane.chunk = nullptr;
+    lane.cursor = lane.end = nullptr;
+    if (large) g_hooks.filled();
+  }
+  if (size > record::kMaxRecord) {
+    spool->add_lost(1);
+    return false;
+  }
+  ChunkHead* chunk = find_chunk(*spool, t, first, size);
+  if (chunk == nullptr) {
+    spool->add_lost(1);
+    return false;
+  }
+  lane.chunk = chunk;
+  lane.cursor = payload(*chunk);
+  lane.end = lane.cursor + room(*chunk);
+  lane.used = true;
+  return true;
+}
+
+Lane* handler_lane(ThreadState& t) noexcept {
+  if (t.handlers == nullptr) {
+    SlowPath slow;
+    t.handlers = static_cast<Lane*>(sys::map_private(kPage));
+  }
+  for (std::uint32_t i = 0; t.handlers != nullptr && i < kHandlerLanes; ++i) {
+    if (!t.handlers[i].busy) return &t.handlers[i];
+  }
+  // Handlers that left by siglongjmp never came back to commit. Real nesting does not go this deep.
+  for (std::uint32_t i = 0; t.handlers != nullptr && i < kHandlerLanes; ++i) t.handlers[i].busy = false;
+  if (t.handlers != nullptr) return &t.lane;
+  if (Spool* spool = g_spool.load()) spool->add_lost(1);
+  return nullptr;
+}
+
+void next_ids(ThreadState& t) noexcept {
+  Spool* spool = g_spool.load(std::memory_order_acquire);
+  if (spool == nullptr) return;
+  t.next_id = spool->head().next_id.fetch_add(kIdBlock);
+  t.last_id = t.next_id + kIdBlock;
+}
+
+}  // namespace dft::buffer

@@ -1,0 +1,164 @@
+#include "buffer/spool.hpp"
+
+#include <cstring>
+#include <new>
+
+namespace dft::buffer {
+namespace {
+
+std::size_t whole_pages(std::size_t n) { return (n + kPage - 1) / kPage * kPage; }
+
+}  // namespace
+
+Spool* Spool::create(const char* path, std::size_t preamble_size, int* error) noexcept {
+  if (std::strlen(path) >= sizeof(path_)) {
+    *error = -ENAMETOOLONG;
+    return nullptr;
+  }
+  void* memory = sys::map_private(sizeof(Spool));
+  if (memory == nullptr) {
+    *error = -ENOMEM;
+    return nullptr;
+  }
+  const int fd = sys::open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  if (fd < 0) {
+    *error = fd;
+    sys::unmap(memory, sizeof(Spool));
+    return nullptr;
+  }
+  auto* spool = new (memory) Spool;
+  spool->fixed_size_ = kFixedSize + whole_pages(preamble_size);
+  struct stat info {};
+  *error = sys::status(fd, &info);
+  if (*error == 0) *error = sys::reserve(fd, 0, spool->fixed_size_);
+  std::byte* fixed = nullptr;
+  if (*error == 0) {
+    fixed = static_cast<std::byte*>(sys::map(spool->fixed_size_, MAP_SHARED, fd, 0));
+    if (fixed == nullptr) *error = -ENOMEM;
+  }
+  if (*error == 0) {
+    spool->head_ = new (fixed) SpoolHead{};
+    spool->timeline_ = reinterpret_cast<record::Timeline*>(fixed + kTimelineOffset);
+    spool->preamble_ = reinterpret_cast<char*>(fixed + kFixedSize);
+    spool->file_size_ = spool->fixed_size_;
+    spool->inode_ = info.st_ino;
+    spool->device_ = info.st_dev;
+    std::strcpy(spool->path_, path);
+    std::memcpy(spool->head_->magic, kMagic, sizeof kMagic);
+    spool->head_->version = kVersion;
+    spool->head_->head_size = sizeof(SpoolHead);
+    spool->head_->preamble_offset = kFixedSize;
+    if (!spool->add_segment(fd, kSmallChunk, 6)) *error = -ENOSPC;
+  }
+  sys::close(fd);
+  if (*error != 0) {
+    sys::unlink(path);
+    if (fixed != nullptr) sys::unmap(fixed, spool->fixed_size_);
+    sys::unmap(memory, sizeof(Spool));
+    return nullptr;
+  }
+  return spool;
+}
+
+void Spool::moved_to(const char* path) noexcept {
+  if (std::strlen(path) < sizeof path_) std::strcpy(path_, path);
+}
+
+bool Spool::add_segment(int fd, std::uint32_t chunk_size, std::uint32_t chunks) noexcept {
+  const std::uint32_t index = head_->segments.load();
+  if (index >= kMaxSegments) return false;
+  const std::uint64_t size = std::uint64_t{chunk_size} * chunks;
+  if (sys::reserve(fd, file_size_, size) != 0) {
+    sys::truncate(fd, file_size_);
+    return false;
+  }
+  auto* base = static_cast<std::byte*>(sys::map(size, MAP_SHARED, fd, file_size_));
+  if (base == nullptr) {
+    sys::truncate(fd, file_size_);
+    return false;
+  }
+  for (std::uint32_t i = 0; i < chunks; ++i) {
+    auto* chunk = new (base + std::size_t{i} * chunk_size) ChunkHead{};
+    chunk->size = chunk_size;
+  }
+  base_[index] = base;
+  head_->segment[index] = {file_size_, chunk_size, chunks};
+  file_size_ += size;
+  if (chunk_size >= kLargeChunk) large_chunks_.fetch_add(chunks);
+  head_->segments.store(index + 1, std::memory_order_release);
+  return true;
+}
+
+ChunkHead* Spool::take(std::size_t need, bool first_of_thread, std::uint32_t thread) noexcept {
+  const std::uint32_t segments = head_->segments.load(std::memory_order_acquire);
+  const bool small = first_of_thread && need <= kSmallChunk - sizeof(ChunkHead);
+  const bool huge = need > kLargeChunk - sizeof(ChunkHead);
+  for (std::uint32_t s = 0; s < segments; ++s) {
+    const Segment& segment = head_->segment[s];
+    if (segment.chunk_size - sizeof(ChunkHead) < need) continue;
+    if (small != (segment.chunk_size == kSmallChunk)) continue;
+    if (!huge && !small && segment.chunk_size != kLargeChunk) continue;
+    const std::uint32_t from = hint_.load(std::memory_order_relaxed);
+    for (std::uint32_t n = 0; n < segment.chunks; ++n) {
+      const std::uint32_t i = (from + n) % segment.chunks;
+      auto* chunk = reinterpret_cast<ChunkHead*>(base_[s] + std::size_t{i} * segment.chunk_size);
+      auto state = static_cast<std::uint32_t>(ChunkState::kFree);
+      if (chunk->state.load(std::memory_order_relaxed) != state) continue;
+      // The counters of a free chunk are zero; the drainer has reset them before it set the state.
+      if (!chunk->state.compare_exchange_strong(
+              state, static_cast<std::uint32_t>(ChunkState::kOwned), std::memory_order_acquire)) {
+        continue;
+      }
+      chunk->thread.store(thread, std::memory_order_relaxed);
+      chunk->sequence.store(head_->next_sequence.fetch_add(1), std::memory_order_relaxed);
+      hint_.store(i + 1, std::memory_order_relaxed);
+      return chunk;
+    }
+  }
+  return nullptr;
+}
+
+bool Spool::grow(std::size_t need, bool small) noexcept {
+  Locked locked(grow_lock_);
+  std::uint32_t chunk_size = small ? kSmallChunk : kLargeChunk;
+  while (chunk_size - sizeof(ChunkHead) < need) chunk_size *= 2;
+  std::uint32_t chunks = 8;
+  if (chunk_size > kLargeChunk) {
+    chunks = 1;
+  } else {
+    // The table of segments is short, so a program with thousands of threads grows in ever larger steps.
+    const std::uint32_t count = head_->segments.load();
+    for (std::uint32_t s = 0; s < count; ++s) {
+      if (head_->segment[s].chunk_size == chunk_size && head_->segment[s].chunks >= chunks) {
+        chunks = head_->segment[s].chunks + head_->segment[s].chunks / 2;
+      }
+    }
+  }
+  const int fd = sys::open(path_, O_RDWR | O_NOFOLLOW);
+  if (fd < 0) return false;
+  struct stat info {};
+  const bool ours =
+      sys::status(fd, &info) == 0 && info.st_ino == inode_ && info.st_dev == device_;
+  const bool grown = ours && (add_segment(fd, chunk_size, chunks) ||
+                              (chunks > 1 && add_segment(fd, chunk_size, 1)));
+  sys::close(fd);
+  return grown;
+}
+
+void Spool::retire(bool remove_file) noexcept {
+  if (remove_file) {
+    struct stat info {};
+    if (sys::status_at(path_, &info) == 0 && info.st_ino == inode_ && info.st_dev == device_) {
+      sys::unlink(path_);
+    }
+  }
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  const std::uint32_t count = head_->segments.load();
+  for (std::uint32_t s = 0; s < count; ++s) {
+    const Segment& segment = head_->segment[s];
+    sys::map(std::size_t{segment.chunk_size} * segment.chunks, flags, -1, 0, base_[s]);
+  }
+  sys::map(fixed_size_, flags, -1, 0, head_);
+}
+
+}  // namespace dft::buffer

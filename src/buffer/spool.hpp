@@ -1,0 +1,78 @@
+// The spool as its living owner sees it: a mapping divided into chunks that threads take and give back.
+// Made and grown on slow paths of any thread; chunks are taken without a lock.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "buffer/layout.hpp"
+#include "record/slow_path.hpp"
+
+namespace dft::buffer {
+
+class Spool {
+ public:
+  // Makes the file, which must not exist, with its space reserved, and maps it. nullptr and *error = -errno
+  // when that fails; nothing is left behind then. The object is never destroyed (see retire).
+  static Spool* create(const char* path, std::size_t preamble_size, int* error) noexcept;
+
+  // A dead owner's spool, read into private memory of this process. nullptr when anything in it does not
+  // hold together; `*what` then says what. Damage inside one chunk costs that chunk only.
+  static Spool* adopt(std::byte* image, std::size_t size, const char* path, const char** what) noexcept;
+
+  SpoolHead& head() noexcept { return *head_; }
+  record::Timeline& timeline() noexcept { return *timeline_; }
+  char* preamble() noexcept { return preamble_; }
+  [[nodiscard]] const char* path() const noexcept { return path_; }
+  // The same file under another name, once it is complete.
+  void moved_to(const char* path) noexcept;
+
+  // A free chunk with room for `payload` bytes, marked as taken by `thread`; nullptr when there is none.
+  ChunkHead* take(std::size_t payload, bool first_of_thread, std::uint32_t thread) noexcept;
+  // Adds chunks that can hold `payload`. False when the disk, the address space or the table is full.
+  bool grow(std::size_t payload, bool small) noexcept;
+  // Large chunks there are, to decide between growing and draining.
+  [[nodiscard]] std::uint32_t large_chunks() const noexcept { return large_chunks_.load(); }
+
+  template <class Visit>  // visit(ChunkHead&, offset in the file)
+  void each_chunk(Visit visit) noexcept {
+    const std::uint32_t count = head_->segments.load(std::memory_order_acquire);
+    for (std::uint32_t s = 0; s < count; ++s) {
+      const Segment& segment = head_->segment[s];
+      for (std::uint32_t i = 0; i < segment.chunks; ++i) {
+        const std::uint64_t at = std::uint64_t{i} * segment.chunk_size;
+        visit(*reinterpret_cast<ChunkHead*>(base_[s] + at), segment.offset + at);
+      }
+    }
+  }
+
+  void add_lost(std::uint64_t events) noexcept { head_->lost.fetch_add(events); }
+
+  // Lets go of the file: its pages are replaced by anonymous ones in place, so that a thread that is still
+  // writing a record writes into nothing, instead of into unmapped memory.
+  void retire(bool remove_file) noexcept;
+
+ private:
+  Spool() = default;
+  bool add_segment(int fd, std::uint32_t chunk_size, std::uint32_t chunks) noexcept;
+
+  SpoolHead* head_ = nullptr;
+  record::Timeline* timeline_ = nullptr;
+  char* preamble_ = nullptr;
+  std::size_t fixed_size_ = 0;
+  std::uint64_t file_size_ = 0;
+  std::uint64_t inode_ = 0;
+  std::uint64_t device_ = 0;
+  std::atomic<std::uint32_t> large_chunks_{0};
+  std::atomic<std::uint32_t> hint_{0};
+  Lock grow_lock_;
+  std::byte* base_[kMaxSegments] = {};
+  char path_[4096] = {};
+};
+
+inline std::byte* payload(ChunkHead& chunk) noexcept {
+  return reinterpret_cast<std::byte*>(&chunk) + sizeof(ChunkHead);
+}
+inline std::size_t room(const ChunkHead& chunk) noexcept { return chunk.size - sizeof(ChunkHead); }
+
+}  // namespace dft::buffer

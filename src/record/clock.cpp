@@ -1,0 +1,156 @@
+#include "record/clock.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "record/sys.hpp"
+
+namespace dft::record {
+
+bool g_counter_clock = false;
+
+namespace {
+
+constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
+
+bool counter_is_invariant() noexcept {
+#if defined(__x86_64__)
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
+#elif defined(__aarch64__)
+  return true;
+#else
+  return false;
+#endif
+}
+
+// The kernel watches the counter and drops it as its own clock when cores disagree; its choice is the
+// only portable sign that the counter can be compared between cores.
+bool kernel_trusts_counter() noexcept {
+  char name[32];
+  const long n = sys::read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                                name, sizeof name);
+  if (n <= 0) return false;
+  const std::string_view source(name, static_cast<std::size_t>(n));
+  return source.starts_with("tsc") || source.starts_with("kvm-clock") ||
+         source.starts_with("arch_sys_counter") || source.starts_with("hyperv");
+}
+
+std::uint64_t scale(std::uint64_t delta, std::uint64_t rate) noexcept {
+  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(delta) * rate) >> 32);
+}
+
+// Rate that leads from one moment to another; 0 when they are too close to tell.
+std::uint64_t measured_rate(const Moment& from, const Moment& to) noexcept {
+  if (to.tick <= from.tick || to.monotonic <= from.monotonic) return 0;
+  return static_cast<std::uint64_t>(
+      (static_cast<unsigned __int128>(to.monotonic - from.monotonic) << 32) / (to.tick - from.tick));
+}
+
+}  // namespace
+
+void choose_clock() noexcept {
+  g_counter_clock = counter_is_invariant() && kernel_trusts_counter();
+}
+
+Moment read_moment() noexcept {
+  if (!g_counter_clock) {
+    const std::uint64_t now = monotonic_ns();
+    return {now, now};
+  }
+  // The reading whose two ticks lie closest was disturbed least.
+  Moment best{};
+  std::uint64_t narrowest = ~std::uint64_t{0};
+  for (int i = 0; i < 4; ++i) {
+    const std::uint64_t before = ticks();
+    const std::uint64_t now = monotonic_ns();
+    const std::uint64_t after = ticks();
+    if (after - before < narrowest) {
+      narrowest = after - before;
+      best = {before + (after - before) / 2, now};
+    }
+  }
+  return best;
+}
+
+void Timeline::start(std::uint64_t guess) noexcept {
+  first = read_moment();
+  timespec wall;
+  ::clock_gettime(CLOCK_REALTIME, &wall);
+  const std::uint64_t mono = monotonic_ns();
+  wall_offset = static_cast<std::uint64_t>(wall.tv_sec) * 1000000000u +
+                static_cast<std::uint64_t>(wall.tv_nsec) - mono;
+  counter = g_counter_clock ? 1 : 0;
+  recent = first;
+  until = first.tick;
+  knots[0] = {first.tick, first.monotonic + wall_offset, g_counter_clock ? guess : kOne};
+  count = 1;
+}
+
+void Timeline::add(const Knot& knot) noexcept {
+  knots[count] = knot;
+  __atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
+}
+
+void Timeline::follow() noexcept {
+  if (counter == 0) return;
+  const Moment now = read_moment();
+  const std::uint64_t truth = now.monotonic + wall_offset;
+  if (rate() == 0) {  // the first stretch: exact from the start
+    knots[0].rate = std::max<std::uint64_t>(measured_rate(first, now), 1);
+  } else {
+    const std::uint64_t line = to_ns(now.tick);
+    const std::uint64_t error = truth > line ? truth - line : line - truth;
+    const std::uint64_t tolerance = count < 256 ? 200 : count < 1024 ? 1000 : 10'000;
+    if (error > tolerance && count + 2 <= kKnots) bend(now, truth);
+  }
+  until = now.tick;
+  if (now.monotonic - recent.monotonic > 1'000'000'000) recent = now;
+}
+
+void Timeline::bend(const Moment& now, std::uint64_t truth) noexcept {
+  const bool fresh = now.monotonic - recent.monotonic < 100'000'000;
+  const std::uint64_t measured = measured_rate(fresh ? first : recent, now);
+  if (measured == 0 || now.tick <= until) return;
+  const std::uint64_t from = to_ns(until);
+  // A line that is ahead of the clock may slow down, never turn back; what is left goes next time.
+  const std::uint64_t wanted =
+      truth > from ? static_cast<std::uint64_t>((static_cast<unsigned __int128>(truth - from) << 32) /
+                                                (now.tick - until))
+                   : 0;
+  add({until, from, std::clamp(wanted, measured / 2, measured + measured / 2)});
+  add({now.tick, to_ns(now.tick), measured});
+}
+
+void Timeline::settle(bool same_boot) noexcept {
+  if (count == 0 || count > kKnots) count = 1;
+  Knot& last = knots[count - 1];
+  if (counter == 0) {
+    if (last.rate == 0) last.rate = kOne;
+    return;
+  }
+  if (last.rate == 0 && same_boot && g_counter_clock) last.rate = measured_rate(first, read_moment());
+  if (last.rate == 0) last.rate = kOne / 3;  // another machine's counter: 3 GHz is nearest to most
+}
+
+std::uint64_t Timeline::to_ns(std::uint64_t tick) const noexcept {
+  const Knot* end = knots + count;
+  const Knot* knot = end - 1;
+  if (tick < knot->tick && count > 1) {
+    knot = std::upper_bound(knots, end, tick,
+                            [](std::uint64_t t, const Knot& k) { return t < k.tick; });
+    if (knot != knots) --knot;
+  }
+  if (tick >= knot->tick) return knot->ns + scale(tick - knot->tick, knot->rate);
+  const std::uint64_t before = scale(knot->tick - tick, knot->rate);
+  return before < knot->ns ? knot->ns - before : 0;
+}
+
+}  // namespace dft::record

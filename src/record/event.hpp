@@ -1,0 +1,71 @@
+// The binary form of one event, as a thread writes it into its chunk and the sink reads it back.
+// Written on the traced program's threads; read by the writer thread, and by whoever recovers a spool.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace dft::record {
+
+enum class Kind : std::uint8_t {
+  kSpan = 1,      // ph X: start and duration
+  kInstant = 2,   // ph i
+  kCounter = 3,   // ph C: each argument is a series
+  kMetadata = 4,  // ph M, name CM: `name` is the key, the first argument the value
+  kThread = 5,    // ph M, name thread_name: the first argument is the thread's own name
+  kFile = 6,      // ph M, name FH: `id` is the hash, the first argument the path
+  kString = 7,    // ph M, name SH: `id` is the hash, the first argument the string
+};
+
+enum Flag : std::uint8_t {
+  kTimesGiven = 1,      // start and duration are in the trace's own unit, not in clock ticks
+  kOwnLane = 2,         // crosses another span of its thread: shown on a lane beside it
+  kInlineName = 4,      // the name table is full: the first string argument is the name
+  kInlineCategory = 8,  // likewise, the next string argument is the category
+};
+
+// Fixed head of every record; arguments follow up to `size`. Sizes are multiples of 8, so that a head is
+// always aligned and a reader can walk a damaged chunk without guessing.
+struct Head {
+  std::uint32_t size;
+  Kind kind;
+  std::uint8_t flags;
+  std::uint16_t level;  // 1 + number of spans open around it on its thread
+  std::uint32_t name;   // id in the name table, 0 when inline
+  std::uint32_t category;
+  std::uint64_t id;
+  std::uint64_t parent;  // id of the innermost open span, 0 for none
+  std::uint64_t start;
+  std::uint64_t duration;
+};
+static_assert(sizeof(Head) == 48 && std::is_trivially_copyable_v<Head>);
+
+enum class ArgType : std::uint8_t {
+  kInt = 1,
+  kUint = 2,
+  kFloat = 3,
+  kString = 4,     // bytes follow
+  kInlineKey = 5,  // bytes follow: the key of the next argument, which has key 0
+  kHash = 6,       // shown as 16 hex digits: a file or a string announced by an FH or SH record
+  kBool = 7,
+};
+
+// One argument. A number takes one word after the head; a string its bytes, padded to 8.
+struct Arg {
+  std::uint32_t key;
+  ArgType type;
+  std::uint8_t reserved[3];
+  std::uint64_t word;  // the number, or the length of the bytes that follow
+};
+static_assert(sizeof(Arg) == 16 && std::is_trivially_copyable_v<Arg>);
+
+constexpr std::size_t padded(std::size_t n) { return (n + 7) & ~std::size_t{7}; }
+constexpr bool has_bytes(ArgType type) {
+  return type == ArgType::kString || type == ArgType::kInlineKey;
+}
+
+// Larger strings are cut to this: it bounds the memory that one call can ask for.
+inline constexpr std::size_t kMaxString = std::size_t{16} << 20;
+inline constexpr std::size_t kMaxRecord = std::size_t{64} << 20;
+
+}  // namespace dft::record

@@ -1,0 +1,73 @@
+#include "record/say.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "record/slow_path.hpp"
+
+namespace dft {
+namespace {
+char g_path[4096];
+Lock g_kept_lock;
+char g_kept[2048];
+std::size_t g_kept_size;
+thread_local constinit bool t_later = false;
+}  // namespace
+
+void say_into(const char* path) noexcept {
+  g_path[0] = '\0';
+  if (path != nullptr && std::strlen(path) < sizeof g_path) std::strcpy(g_path, path);
+}
+
+void say_line(const char* line) noexcept {
+  char text[2048];
+  std::size_t n = 0;
+  for (; line[n] != '\0' && n < sizeof text - 1; ++n) {
+    const auto c = static_cast<unsigned char>(line[n]);
+    text[n] = c < 0x20 || c == 0x7f ? '?' : static_cast<char>(c);  // a name cannot forge a second line
+  }
+  text[n++] = '\n';
+  SlowPath slow;
+  if (g_path[0] != '\0') {
+    const int fd = sys::open(g_path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0666);
+    if (fd >= 0) {
+      sys::write(fd, text, n);
+      sys::close(fd);
+      return;
+    }
+  }
+  if (t_later) {
+    Locked locked(g_kept_lock);
+    if (g_kept_size == 0) std::memcpy(g_kept, text, n);
+    if (g_kept_size == 0) __atomic_store_n(&g_kept_size, n, __ATOMIC_RELEASE);
+    return;
+  }
+  sys::write(2, text, n);
+}
+
+void say_later_on_this_thread() noexcept { t_later = true; }
+
+void say_what_was_kept() noexcept {
+  if (__atomic_load_n(&g_kept_size, __ATOMIC_ACQUIRE) == 0) return;
+  SlowPath slow;
+  Locked locked(g_kept_lock);
+  if (g_kept_size != 0) sys::write(2, g_kept, g_kept_size);
+  __atomic_store_n(&g_kept_size, 0, __ATOMIC_RELEASE);
+}
+
+void say(const char* format, ...) noexcept {
+  char line[2048] = "dftracer: ";
+  va_list args;
+  va_start(args, format);
+  std::vsnprintf(line + 10, sizeof line - 10, format, args);
+  va_end(args);
+  say_line(line);
+}
+
+const char* reason(int negative_errno) noexcept {
+  const char* text = strerrordesc_np(-negative_errno);
+  return text != nullptr ? text : "unknown error";
+}
+
+}  // namespace dft

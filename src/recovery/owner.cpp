@@ -1,0 +1,136 @@
+#include "recovery/owner.hpp"
+
+#include <signal.h>
+#include <sys/utsname.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+#include "record/hash.hpp"
+#include "record/sys.hpp"
+
+namespace dft::recovery {
+namespace {
+
+struct ProcStat {
+  char state = '?';
+  std::uint64_t threads = 0;
+  std::uint64_t start_time = 0;
+};
+
+// Fields 3, 20 and 22 of /proc/<pid>/stat; the second one, the name, may hold anything.
+bool read_stat(const char* path, ProcStat& out) {
+  char text[1024];
+  const long n = sys::read_file(path, text, sizeof text - 1);
+  if (n <= 0) return false;
+  text[n] = '\0';
+  const char* p = std::strrchr(text, ')');
+  if (p == nullptr || p[1] != ' ') return false;
+  p += 2;
+  const char* end = text + n;
+  for (int field = 3; field <= 22 && p < end; ++field) {
+    if (field == 3) out.state = *p;
+    if (field == 20) std::from_chars(p, end, out.threads);
+    if (field == 22) return std::from_chars(p, end, out.start_time).ec == std::errc{};
+    p = static_cast<const char*>(std::memchr(p, ' ', static_cast<std::size_t>(end - p)));
+    if (p == nullptr) return false;
+    ++p;
+  }
+  return false;
+}
+
+void read_boot(char (&to)[40]) {
+  std::memset(to, 0, sizeof to);
+  const long n = sys::read_file("/proc/sys/kernel/random/boot_id", to, sizeof to - 1);
+  if (n <= 0) to[0] = '\0';
+  if (char* newline = std::strchr(to, '\n')) *newline = '\0';
+}
+
+std::uint64_t own_pid_namespace() {
+  struct stat info {};
+  return sys::call(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &info, 0) == 0 ? info.st_ino : 0;
+}
+
+enum class Mapped { kYes, kNo, kUnreadable };
+
+// Looks for "/<name>" at the end of a line of the map of memory, whatever directory it is shown in.
+Mapped is_mapped(std::uint32_t pid, const char* name) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%u/maps", pid);
+  const int fd = sys::open(path, O_RDONLY);
+  if (fd < 0) return fd == -ENOENT ? Mapped::kNo : Mapped::kUnreadable;
+  char wanted[300];
+  const int length = std::snprintf(wanted, sizeof wanted, "/%s", name);
+  char text[16384];
+  std::size_t have = 0;
+  Mapped found = Mapped::kNo;
+  for (;;) {
+    const long got = sys::read(fd, text + have, sizeof text - have);
+    if (got == -EINTR) continue;
+    if (got < 0) found = Mapped::kUnreadable;
+    if (got <= 0) break;
+    have += static_cast<std::size_t>(got);
+    const char* hit = static_cast<const char*>(
+        memmem(text, have, wanted, static_cast<std::size_t>(length)));
+    if (hit != nullptr && hit + length < text + have && (hit[length] == '\n' || hit[length] == ' ')) {
+      found = Mapped::kYes;
+      break;
+    }
+    const std::size_t keep = have < 1024 ? have : 1024;
+    std::memmove(text, text + have - keep, keep);
+    have = keep;
+  }
+  sys::close(fd);
+  return found;
+}
+
+}  // namespace
+
+void describe_self(buffer::Owner& owner) noexcept {
+  utsname name{};
+  ::uname(&name);
+  std::snprintf(owner.host, sizeof owner.host, "%s", name.nodename);
+  read_boot(owner.boot);
+  owner.pid_namespace = own_pid_namespace();
+  ProcStat stat;
+  owner.start_time = read_stat("/proc/self/stat", stat) ? stat.start_time : 0;
+  owner.pid = static_cast<std::uint32_t>(sys::process_id());
+  owner.user = static_cast<std::uint32_t>(sys::call(SYS_geteuid));
+}
+
+Life life_of(const buffer::Owner& owner, const char* spool) noexcept {
+  buffer::Owner self{};
+  describe_self(self);
+  const bool same_boot = std::strncmp(owner.boot, self.boot, sizeof owner.boot) == 0;
+  const bool same_host = std::strncmp(owner.host, self.host, sizeof owner.host) == 0;
+  if (!same_boot) {
+    // The same host after a restart runs nothing of before; another host cannot be seen from here.
+    return same_host && self.boot[0] != '\0' && owner.boot[0] != '\0' ? Life::kGone : Life::kCannotTell;
+  }
+  if (owner.pid_namespace != self.pid_namespace) return Life::kCannotTell;
+  if (self.boot[0] == '\0' && !same_host) return Life::kCannotTell;
+  if (owner.pid == 0 || owner.pid > 0x7fffffff) return Life::kGone;
+  if (self.start_time == 0 || owner.start_time == 0) {  // no /proc, here or there
+    return sys::call(SYS_kill, owner.pid, 0) == -ESRCH ? Life::kGone : Life::kRuns;
+  }
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%u/stat", owner.pid);
+  ProcStat stat;
+  if (!read_stat(path, stat) || stat.start_time != owner.start_time) return Life::kGone;
+  if (stat.state == 'X') return Life::kGone;
+  // A process whose first thread has ended looks like a zombie while its other threads run on.
+  if (stat.state == 'Z') return stat.threads > 1 ? Life::kRuns : Life::kGone;
+  return is_mapped(owner.pid, spool) == Mapped::kNo ? Life::kGone : Life::kRuns;
+}
+
+std::uint64_t process_key(const buffer::Owner& owner) noexcept {
+  char text[512];
+  const int n = std::snprintf(text, sizeof text, "%s/%s/%llu/%u/%llu", owner.host, owner.boot,
+                              static_cast<unsigned long long>(owner.pid_namespace), owner.pid,
+                              static_cast<unsigned long long>(owner.start_time));
+  return record::hash16({text, static_cast<std::size_t>(n) < sizeof text ? static_cast<std::size_t>(n)
+                                                                          : sizeof text - 1});
+}
+
+}  // namespace dft::recovery

@@ -1,0 +1,24 @@
+// Who owns a spool, and whether that process image still runs.
+// Called at start-up and by recoverers.
+#pragma once
+#include "buffer/layout.hpp"
+
+namespace dft::recovery {
+
+// This process image, as others will have to recognise it.
+void describe_self(buffer::Owner& owner) noexcept;
+
+enum class Life {
+  kRuns,
+  kGone,
+  kCannotTell,  // on another host, or in another pid namespace
+};
+
+// `spool` is the base name of the spool's file: an image that runs has it mapped, one that was replaced by
+// exec under the same pid and start time has not.
+Life life_of(const buffer::Owner& owner, const char* spool) noexcept;
+
+// Equal for all images that one process has had.
+std::uint64_t process_key(const buffer::Owner& owner) noexcept;
+
+}  // namespace dft::recovery

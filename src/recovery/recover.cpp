@@ -1,0 +1,237 @@
+#include "recovery/recover.hpp"
+
+#include <dirent.h>
+#include <sys/file.h>
+
+#include <cstring>
+#include <string_view>
+
+#include "buffer/spool.hpp"
+#include "record/hash.hpp"
+#include "record/say.hpp"
+#include "record/slow_path.hpp"
+#include "recovery/owner.hpp"
+#include "sink/sink.hpp"
+#include "sink/trace_file.hpp"
+
+namespace dft::recovery {
+namespace {
+
+constexpr std::size_t kPath = 4096 + 300;
+constexpr std::uint64_t kLargestSpool = std::uint64_t{4} << 30;
+constexpr std::uint64_t kSilentForSeconds = 24 * 3600;
+constexpr std::size_t kBlock = 512 << 10;
+
+std::uint64_t wall_seconds() {
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec);
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) sys::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// A plain file of our own user. Root finishes for everybody: the trace is found by its directory and a
+// checked base name, never by a path inside the spool.
+bool acceptable(int fd, struct stat& info) {
+  const auto me = static_cast<std::uint32_t>(sys::call(SYS_geteuid));
+  return sys::status(fd, &info) == 0 && S_ISREG(info.st_mode) && (info.st_uid == me || me == 0);
+}
+
+// The spool as it is on disk, in memory of our own: a file that shrinks under us must not be a SIGBUS.
+class Image {
+ public:
+  ~Image() {
+    if (data_ != nullptr) sys::unmap(data_, size_);
+  }
+  bool read(int fd, std::uint64_t size) {
+    if (size == 0 || size > kLargestSpool) return false;
+    data_ = static_cast<std::byte*>(sys::map_private(size));
+    if (data_ == nullptr) return false;
+    size_ = size;
+    for (std::uint64_t at = 0; at < size;) {
+      const long got = sys::pread(fd, data_ + at, size - at, at);
+      if (got == -EINTR) continue;
+      if (got <= 0) return got == 0;  // shorter than it said: the rest stays zero, and is judged as such
+      at += static_cast<std::uint64_t>(got);
+    }
+    return true;
+  }
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Where the trace went is not where the spool last saw it: write what is left under a name of its own.
+void start_anew(buffer::SpoolHead& head) {
+  char name[sizeof head.trace_name];
+  const std::string_view old(head.trace_name);
+  const std::string_view ending = old.ends_with(".gz") ? ".pfw.gz" : ".pfw";
+  std::string_view stem = old.substr(0, old.size() - ending.size());
+  char hex[17] = {};
+  record::write_hex16(hex, head.run ^ process_key(head.owner) ^ head.trace_size);
+  if (stem.size() + 40 > sizeof name) stem = stem.substr(0, sizeof name - 40);
+  std::size_t n = stem.copy(name, stem.size());
+  n += std::string_view("-rest-").copy(name + n, 6);
+  n += std::string_view(hex, 16).copy(name + n, 16);
+  n += ending.copy(name + n, ending.size());
+  name[n] = '\0';
+  std::memcpy(head.trace_name, name, n + 1);
+  head.trace_size = 0;
+  head.trace_lines = 0;
+}
+
+std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot, bool* done) {
+  buffer::SpoolHead& head = spool.head();
+  spool.timeline().settle(same_boot);
+  const std::uint64_t before = head.trace_lines;
+  const int error =
+      sink::cut_back(directory, head.trace_name, {head.trace_inode, head.trace_size});
+  if (error == -ESTALE) {
+    start_anew(head);
+  } else if (error != 0) {
+    say("cannot finish %s/%s: %s", directory, head.trace_name, reason(error));
+    return 0;
+  }
+  sink::Sink* sink = sink::Sink::create(spool, directory, kBlock);
+  if (sink == nullptr) return 0;
+  *done = sink->finish(true, true);
+  const std::uint64_t lines = head.trace_lines - (error == -ESTALE ? 0 : before);
+  return before == 0 && lines >= head.preamble_lines ? lines - head.preamble_lines : lines;
+}
+
+Outcome recover_open(const char* directory, const char* path, int fd, struct stat& info,
+                     const Wanted& wanted, Found& found) {
+  Image image;
+  if (!image.read(fd, static_cast<std::uint64_t>(info.st_size))) {
+    // Nothing was ever put into it. A living process may be about to.
+    if (wall_seconds() < static_cast<std::uint64_t>(info.st_mtim.tv_sec) + 60) return Outcome::kAlive;
+    if (info.st_size != 0) return Outcome::kBroken;
+    sys::unlink(path);
+    return Outcome::kNothing;
+  }
+  const auto& head = *reinterpret_cast<const buffer::SpoolHead*>(image.data());
+  const bool is_ours = image.size() >= buffer::kFixedSize &&
+                       std::memcmp(head.magic, buffer::kMagic, sizeof buffer::kMagic) == 0;
+  if (is_ours && wanted.only_run && head.run != wanted.run) return Outcome::kOther;
+  const char* base = std::strrchr(path, '/') + 1;
+  Life life = Life::kGone;
+  if (is_ours) life = life_of(head.owner, base);
+  if (life == Life::kRuns) return Outcome::kAlive;
+  if (life == Life::kCannotTell && !wanted.force &&
+      wall_seconds() < head.heartbeat.load() + kSilentForSeconds) {
+    return Outcome::kUnknown;
+  }
+  if (is_ours && head.ready.load() == 0) {  // died while it was being made: holds no event
+    sys::unlink(path);
+    return Outcome::kNothing;
+  }
+  const char* what = nullptr;
+  buffer::Spool* spool = buffer::Spool::adopt(image.data(), image.size(), path, &what);
+  if (spool == nullptr) {
+    say("%s cannot be recovered: %s", path, what);
+    return Outcome::kBroken;
+  }
+  buffer::Owner self{};
+  describe_self(self);
+  const bool same_boot = std::strncmp(self.boot, spool->head().owner.boot, sizeof self.boot) == 0;
+  bool done = false;
+  found.events += finish(directory, *spool, same_boot, &done);
+  if (!done) return Outcome::kBroken;
+  sys::unlink(path);
+  return Outcome::kRecovered;
+}
+
+// A note's text is the path of a spool on a node-local file system.
+bool read_note(int fd, const struct stat& info, char (&to)[kPath]) {
+  char text[kPath + sizeof kNoteStart] = {};
+  if (info.st_size < 20 || static_cast<std::size_t>(info.st_size) >= sizeof text - 1) return false;
+  if (sys::pread(fd, text, sizeof text - 1, 0) < 20) return false;
+  const std::size_t start = sizeof kNoteStart - 1;
+  if (std::memcmp(text, kNoteStart, start) != 0 || text[start] != '/') return false;
+  char* newline = std::strchr(text, '\n');
+  if (newline == nullptr) return false;
+  *newline = '\0';
+  std::strcpy(to, text + start);
+  const std::string_view name(to);
+  return name.ends_with(kSpoolEnding);
+}
+
+}  // namespace
+
+Outcome recover_spool(const char* directory, const char* name, const Wanted& wanted,
+                      Found& found) noexcept {
+  SlowPath slow;
+  char path[kPath];
+  if (!sink::join(path, sizeof path, directory, "", name, "")) return Outcome::kNothing;
+  const Descriptor file(sys::open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK));
+  struct stat info {};
+  if (file.get() < 0 || !acceptable(file.get(), info)) return Outcome::kNothing;
+  // One recoverer at a time. Whoever comes second finds the file gone.
+  if (sys::call(SYS_flock, file.get(), LOCK_EX | LOCK_NB) != 0) return Outcome::kAlive;
+  struct stat again {};
+  if (sys::status_at(path, &again) != 0 || again.st_ino != info.st_ino) return Outcome::kNothing;
+  ++found.spools;
+  char elsewhere[kPath];
+  Outcome outcome = Outcome::kNothing;
+  if (read_note(file.get(), info, elsewhere)) {
+    const Descriptor local(sys::open(elsewhere, O_RDWR | O_NOFOLLOW | O_NONBLOCK));
+    struct stat local_info {};
+    if (local.get() < 0) {
+      // Of another node, or lost with it. Its note goes when it is old.
+      outcome = wanted.force ? Outcome::kNothing : Outcome::kUnknown;
+      if (wanted.force) sys::unlink(path);
+    } else if (!acceptable(local.get(), local_info)) {
+      outcome = Outcome::kBroken;
+    } else {
+      outcome = recover_open(directory, elsewhere, local.get(), local_info, wanted, found);
+      if (outcome == Outcome::kRecovered || outcome == Outcome::kNothing) sys::unlink(path);
+    }
+  } else {
+    outcome = recover_open(directory, path, file.get(), info, wanted, found);
+  }
+  switch (outcome) {
+    case Outcome::kRecovered: ++found.recovered; break;
+    case Outcome::kAlive: ++found.alive; break;
+    case Outcome::kUnknown: ++found.unknown; break;
+    case Outcome::kBroken: ++found.broken; break;
+    default: break;
+  }
+  return outcome;
+}
+
+int recover_directory(const char* directory, const Wanted& wanted, Found& found) noexcept {
+  SlowPath slow;
+  const Descriptor list(sys::open(directory, O_RDONLY | O_DIRECTORY));
+  if (list.get() < 0) return list.get();
+  alignas(8) char entries[32768];
+  for (;;) {
+    const long got = sys::call(SYS_getdents64, list.get(), entries, sizeof entries);
+    if (got < 0) return static_cast<int>(got);
+    if (got == 0) return 0;
+    for (long at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
+      at += entry->d_reclen;
+      const std::string_view name(entry->d_name);
+      if (!name.starts_with('.') || !name.ends_with(kSpoolEnding)) continue;
+      if (wanted.skip != nullptr && name == wanted.skip) continue;
+      recover_spool(directory, entry->d_name, wanted, found);
+    }
+  }
+}
+
+}  // namespace dft::recovery

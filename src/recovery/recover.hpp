@@ -1,0 +1,37 @@
+// Finishing what the dead have left: spools whose owner is gone become whole trace files.
+// Called by the next image of the same process, by a parent's finalize, and by reading commands.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace dft::recovery {
+
+inline constexpr char kSpoolEnding[] = ".spool";
+// First bytes of a note that stands in the trace's directory for a spool that is elsewhere.
+inline constexpr char kNoteStart[] = "dftracer-spool-at ";
+
+struct Wanted {
+  bool force = false;         // also those whose owner cannot be checked from here
+  bool only_run = false;      // only spools of this run
+  std::uint64_t run = 0;
+  const char* skip = nullptr;  // base name of the caller's own spool
+};
+
+struct Found {
+  std::uint64_t spools = 0;
+  std::uint64_t recovered = 0;
+  std::uint64_t events = 0;  // lines that were added to traces
+  std::uint64_t alive = 0;
+  std::uint64_t unknown = 0;
+  std::uint64_t broken = 0;
+};
+
+enum class Outcome { kRecovered, kAlive, kUnknown, kBroken, kOther, kNothing };
+
+// One spool, by the base name of its file or note in `directory`.
+Outcome recover_spool(const char* directory, const char* name, const Wanted& wanted,
+                      Found& found) noexcept;
+// All spools of a directory; 0 or -errno if it cannot be read.
+int recover_directory(const char* directory, const Wanted& wanted, Found& found) noexcept;
+
+}  // namespace dft::recovery

@@ -1,0 +1,67 @@
+// The settings of a traced process: read once from environment and YAML file, const from then on.
+// Called by the session at its start, on the thread that starts it; the functions keep no state.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dft::session {
+
+enum class InitMode : std::uint8_t { kFunction, kPreload };
+enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarn, kError };
+enum class TimeMetric : std::uint8_t { kNs, kUs, kMs, kSec };
+enum class AggregationType : std::uint8_t { kFull, kSelective };
+
+using Switch = bool;
+using Number = std::uint64_t;
+using Text = std::string;
+using List = std::vector<std::string>;
+
+// One member for each row of config_table.def, which says what they mean. Those of the rows that
+// are not Effective hold what was asked for, and nothing acts on them. The defaults allocate
+// nothing.
+struct Config {
+#define DFT_SETTING(status, field, type, variable, yaml, fallback, allowed, text) \
+  type field = fallback;
+#include "session/config_table.def"
+
+  bool operator==(const Config&) const = default;
+};
+
+struct Environment {
+  char** entries;  // as `environ`: "NAME=value", ended by a null pointer; may be null
+  bool secure;     // AT_SECURE: the caller of the program does not own its rights; nothing is read
+};
+
+// Takes one line that begins with "dftracer: " and has no newline; valid only during the call.
+using Report = void (*)(void* context, const char* line);
+
+// Reads the environment, and the YAML file that it names unless it switches tracing off. The
+// environment wins. What cannot be used is reported and replaced by what would hold without it,
+// never fatal. Nothing is reported when tracing is off, except that DFTRACER_ENABLE itself is not
+// understood. Keeps errno.
+Config read_config(const Environment& environment, Report report, void* context) noexcept;
+
+// Applies the settings of a YAML text to `config`; lists are added to, the rest is replaced.
+// `file_name` is for the reports. May throw bad_alloc.
+void apply_yaml(Config& config, std::string_view text, const char* file_name, Report report,
+                void* context);
+
+// Adds directories, with ':' between them, to `list`; empty ones and repetitions are left out.
+// False if some were left out because they are too long or too many.
+bool add_directories(List& list, std::string_view directories);
+
+// The value that the setting of this variable has, in the form that the variable takes ("1", "US",
+// "/a:/b"); empty for a variable that is no setting.
+std::string setting_text(const Config& config, std::string_view variable);
+
+// The rank that a launcher gave to this process, or -1.
+int rank_from_environment(const Environment& environment) noexcept;
+
+// A text that is the same in all processes of one launched job and differs between jobs; empty
+// without a launcher. Meant to be hashed.
+std::string job_from_environment(const Environment& environment) noexcept;
+
+}  // namespace dft::session

@@ -1,0 +1,445 @@
+#include "session/session.hpp"
+
+#include <stdlib.h>
+#include <sys/auxv.h>
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "buffer/lane.hpp"
+#include "buffer/names.hpp"
+#include "buffer/spool.hpp"
+#include "record/hash.hpp"
+#include "record/say.hpp"
+#include "recovery/owner.hpp"
+#include "recovery/recover.hpp"
+#include "session/facts.hpp"
+#include "session/naming.hpp"
+#include "sink/sink.hpp"
+#include "sink/trace_file.hpp"
+#include "sink/writer.hpp"
+
+extern char** environ;
+
+namespace dft::session {
+namespace {
+
+constexpr std::size_t kPath = 4096 + 300;
+// Ids 1 to 6 are the opening records'; a process's first event is number 7, as in existing traces.
+constexpr std::uint64_t kFirstId = 1;
+constexpr std::uint64_t kOpeningIds = 6;
+constexpr std::uint64_t kExtraIds = 8;
+
+// Leaked on purpose: threads may record while the process exits.
+struct Session {
+  Config config;
+  Place place{};
+  Facts facts{};
+  int rank = -1;
+  std::uint64_t run = 0;
+  std::uint64_t rate = 0;  // of the clock, once it is known
+  std::uint64_t next_id = kFirstId;
+  std::uint32_t pid = 0;
+  char trace_name[256] = {};  // chosen; empty before the first spool of this process
+  char note[kPath] = {};      // names a spool that is not next to the trace
+  buffer::Spool* spool = nullptr;
+  sink::Sink* sink = nullptr;
+  sink::Writer* writer = nullptr;
+  int starts = 0;
+  bool failed = false;  // said so once; this process is not traced
+};
+
+Lock g_lock;
+std::atomic<Session*> g_session{nullptr};
+std::atomic<sink::Sink*> g_sink{nullptr};
+std::atomic<sink::Writer*> g_writer{nullptr};
+
+std::uint32_t log10_of(TimeMetric metric) { return 3 * static_cast<std::uint32_t>(metric); }
+
+void print_report(void*, const char* line) { say_line(line); }
+
+// Names the trace and takes the name. The spool is complete but for its name; false when it has none.
+bool claim(Session& s, buffer::Spool& spool, const char* passing, bool elsewhere, bool may_be_exact,
+           Existing& existing) {
+  buffer::SpoolHead& head = spool.head();
+  const std::uint64_t key = recovery::process_key(head.owner);
+  char path[kPath];
+  char base[256];
+  existing = {Existing::What::kNothing, 0, 0, 0};
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const bool exact = may_be_exact && attempt < 3;
+    if (exact && s.trace_name[0] != '\0') {
+      std::memcpy(head.trace_name, s.trace_name, sizeof head.trace_name);
+    } else if (exact) {
+      exact_name(s.place, head.trace_name);
+    } else {
+      keyed_name(s.place, s.run, head.owner.pid, head.trace_name);
+    }
+    spool_name(head.trace_name, base);
+    if (!sink::join(path, sizeof path, s.place.directory, "", base, "")) return false;
+    if (exact) existing = inspect(s.place, head.trace_name, s.run, key);
+    if (exact && existing.what == Existing::What::kForeign) {
+      say("%s/%s is not a trace: left alone, this trace gets a name of its own", s.place.directory,
+          head.trace_name);
+      may_be_exact = false;
+      continue;
+    }
+    const int taken = take_name(passing, path);
+    if (taken == 0) {
+      // Looked at again under the name's protection: a predecessor may have finished in between.
+      if (exact) existing = inspect(s.place, head.trace_name, s.run, key);
+      if (existing.what == Existing::What::kSameRun) {
+        if (take_name(path, passing) != 0) return false;
+        may_be_exact = false;
+        existing.what = Existing::What::kNothing;
+        continue;
+      }
+      if (elsewhere) {
+        std::strcpy(s.note, path);
+      } else {
+        spool.moved_to(path);
+      }
+      return true;
+    }
+    if (taken != -EEXIST) return false;
+    // A dead predecessor's: finish it, and the name is free. A living one keeps it.
+    recovery::Found found;
+    const auto outcome = recovery::recover_spool(s.place.directory, base, {}, found);
+    if (outcome != recovery::Outcome::kRecovered && outcome != recovery::Outcome::kNothing) {
+      may_be_exact = false;
+    }
+  }
+  return false;
+}
+
+bool write_note(const char* path, const char* spool) {
+  const int fd = sys::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  if (fd < 0) return false;
+  char text[kPath + 64];
+  const int n = std::snprintf(text, sizeof text, "%s%s\n", recovery::kNoteStart, spool);
+  const bool fine = sys::write_at(fd, text, static_cast<std::size_t>(n), 0) == 0;
+  sys::close(fd);
+  if (!fine) sys::unlink(path);
+  return fine;
+}
+
+void fill_head(const Session& s, buffer::SpoolHead& head) {
+  head.flags = (s.place.compressed ? buffer::kCompressed : 0u) |
+               (s.config.disable_tids ? buffer::kNoThreadIds : 0u);
+  head.run = s.run;
+  head.host_hash = record::hash16(head.owner.host);
+  head.time_divisor_log10 = log10_of(s.config.time_metric);
+  head.compression_level = static_cast<std::uint32_t>(s.config.compression_level);
+}
+
+// The opening lines, for a file that is new or continued.
+std::uint64_t compose_preamble(const Session& s, const buffer::Owner& owner, std::uint64_t host_hash,
+                               std::uint64_t first_id, std::uint64_t start_ns, bool opens_file,
+                               sink::Text& out) {
+  out.resize(0);
+  return write_preamble({&s.facts, &owner, host_hash, s.run, recovery::process_key(owner), start_ns,
+                         first_id, first_id + kOpeningIds + 256, log10_of(s.config.time_metric), s.rank,
+                         opens_file, s.config.inc_metadata, s.config.core_affinity},
+                        out);
+}
+
+// A spool, its name, its sink and its writer; the caller holds the lock. 0, or -errno.
+int open_spool(Session& s, bool may_be_exact) {
+  buffer::Owner owner{};
+  recovery::describe_self(owner);
+  const std::uint64_t host_hash = record::hash16(owner.host);
+  sink::Text preamble;
+  if (compose_preamble(s, owner, host_hash, kFirstId, ~std::uint64_t{0}, true, preamble) == 0) {
+    return -ENOMEM;
+  }
+  char directory[4096];
+  const bool elsewhere = spool_directory(s.place, s.config.spool_dir.c_str(), directory);
+  char passing[kPath];
+  char base[64];
+  std::snprintf(base, sizeof base, "%sdftracer-%016llx.spool", elsewhere ? "" : ".",
+                static_cast<unsigned long long>(random64()));
+  if (!sink::join(passing, sizeof passing, directory, "", base, "")) return -ENAMETOOLONG;
+  int error = 0;
+  // Room for the ids of a continued file, which have more digits than those of a new one.
+  buffer::Spool* spool = buffer::Spool::create(passing, preamble.size() + 512, &error);
+  if (spool == nullptr) return error;
+  buffer::SpoolHead& head = spool->head();
+  head.owner = owner;
+  fill_head(s, head);
+  spool->timeline().start(s.rate);
+
+  char note[kPath] = {};
+  if (elsewhere) {
+    std::snprintf(base, sizeof base, ".dftracer-%016llx.spool", static_cast<unsigned long long>(random64()));
+    if (!sink::join(note, sizeof note, s.place.directory, "", base, "") || !write_note(note, passing)) {
+      spool->retire(true);
+      return -EACCES;
+    }
+  }
+  Existing existing{};
+  const bool exact = may_be_exact && (s.place.exact || s.trace_name[0] != '\0');
+  if (!claim(s, *spool, elsewhere ? note : passing, elsewhere, exact, existing)) {
+    if (elsewhere) sys::unlink(note);
+    spool->retire(true);
+    return -EACCES;
+  }
+  const bool continued = existing.what == Existing::What::kSameProcess;
+  std::uint64_t first_id = kFirstId;
+  if (continued) {
+    s.run = existing.run;
+    head.run = s.run;
+    head.trace_inode = existing.inode;
+    head.trace_size = existing.size;
+    // Ids go on. After an exec their number is not known; no file holds more than four to a byte.
+    first_id = s.next_id > kFirstId ? s.next_id : existing.size * 4;
+  } else if (existing.what == Existing::What::kFinished) {
+    clear_finished(s.place, head.trace_name, existing.run);
+  }
+  const std::uint64_t start_ns = spool->timeline().knots[0].ns;
+  const std::uint64_t lines =
+      compose_preamble(s, owner, host_hash, first_id, start_ns, !continued, preamble);
+  std::memcpy(spool->preamble(), preamble.data(), preamble.size());
+  head.preamble_size = preamble.size();
+  head.preamble_lines = lines;
+  head.next_id.store(first_id + kOpeningIds);
+  std::memcpy(s.trace_name, head.trace_name, sizeof s.trace_name);
+
+  auto* memory = static_cast<std::byte*>(sys::map_private(sizeof(sink::Writer)));
+  s.sink = sink::Sink::create(*spool, s.place.directory, s.config.write_buffer_size);
+  if (memory == nullptr || s.sink == nullptr || !buffer::g_names.publish_to(spool)) {
+    if (elsewhere) sys::unlink(s.note);
+    spool->retire(true);
+    return -ENOMEM;
+  }
+  s.writer = new (memory) sink::Writer(*s.sink);
+  s.spool = spool;
+  s.pid = owner.pid;
+  head.ready.store(1, std::memory_order_release);
+  g_sink.store(s.sink);
+  g_writer.store(s.writer);
+  buffer::g_spool.store(spool, std::memory_order_release);
+  buffer::new_generation();
+  // The thread that starts takes the ids after the opening records'; what else opens the file comes next.
+  if (buffer::ThreadState* t = buffer::this_thread()) buffer::next_ids(*t);
+  head.next_id.fetch_add(kExtraIds);
+  return 0;
+}
+
+// In a forked child: what was inherited is the parent's, and is let go without a trace.
+void leave_parent(Session& s) {
+  g_sink.store(nullptr);
+  g_writer.store(nullptr);
+  buffer::g_spool.store(nullptr);
+  buffer::g_names.publish_to(nullptr);
+  if (s.spool != nullptr) {
+    s.rate = s.spool->timeline().rate();
+    s.spool->retire(false);
+  }
+  s.spool = nullptr;
+  s.sink = nullptr;
+  s.writer = nullptr;
+  s.trace_name[0] = '\0';
+  s.note[0] = '\0';
+  s.next_id = kFirstId;
+}
+
+bool is_child(const Session& s) { return s.pid != static_cast<std::uint32_t>(sys::process_id()); }
+
+// A thread's first event in this spool.
+bool begin() {
+  if (buffer::generation_is_live()) return true;
+  Locked locked(g_lock);
+  if (buffer::generation_is_live()) return true;
+  Session* s = g_session.load();
+  if (s == nullptr || !buffer::g_on.load() || s->failed) return false;
+  const bool child = is_child(*s);
+  if (child) leave_parent(*s);
+  const int error = open_spool(*s, !child);
+  if (error == 0) return true;
+  s->failed = true;
+  buffer::g_on.store(false);
+  say("cannot record process %d into %s: %s; it runs untraced", sys::process_id(), s->place.directory,
+      reason(error));
+  return false;
+}
+
+bool make_room(bool) {
+  sink::Sink* sink = g_sink.load();
+  say_what_was_kept();
+  return sink != nullptr && sink->make_room();
+}
+
+void filled() {
+  if (sink::Writer* writer = g_writer.load()) writer->notify();
+}
+
+// Drains, ends the file, lets go of the spool, and finishes for children that died before us.
+void close(Session& s) {
+  buffer::stop_generation();
+  buffer::Spool* spool = s.spool;
+  if (spool == nullptr) return;
+  s.writer->stop();
+  std::uint64_t lost = 0;
+  bool done = false;
+  {
+    Locked locked(s.sink->lock());
+    done = s.sink->finish(s.config.inc_metadata, false);
+    lost = spool->head().lost.load();
+    s.next_id = spool->head().next_id.load();
+    s.rate = spool->timeline().rate();
+  }
+  say_what_was_kept();
+  g_sink.store(nullptr);
+  g_writer.store(nullptr);
+  buffer::g_names.publish_to(nullptr);
+  buffer::g_spool.store(nullptr);
+  s.spool = nullptr;
+  spool->retire(done);
+  if (s.note[0] != '\0' && done) sys::unlink(s.note);
+  s.note[0] = '\0';
+  if (lost != 0) {
+    say("%llu events of process %u were lost; %s/%s says when", static_cast<unsigned long long>(lost),
+        s.pid, s.place.directory, s.trace_name);
+  }
+  recovery::Found found;
+  recovery::Wanted children;
+  children.only_run = true;
+  children.run = s.run;
+  recovery::recover_directory(s.place.directory, children, found);
+}
+
+// The end of the process, as late as the loader allows: what other libraries' ends record is still kept,
+// in a spool that whoever reads the trace will finish.
+void at_exit() {
+  Session* s = g_session.load();
+  if (s == nullptr || !buffer::g_on.load()) return;
+  SlowPath slow;
+  Locked locked(g_lock);
+  if (is_child(*s) || s->spool == nullptr) return;
+  close(*s);
+}
+
+__attribute__((destructor)) void process_ends() { at_exit(); }
+
+bool open_session(Session& s, const Request& request) {
+  record::choose_clock();
+  const Environment environment{environ, ::getauxval(AT_SECURE) != 0};
+  const bool named = request.log_file != nullptr && request.log_file[0] != '\0';
+  const char* path = named ? request.log_file : s.config.log_file.c_str();
+  if (request.data_dirs != nullptr) add_directories(s.config.data_dirs, request.data_dirs);
+  if (!request.intercept) s.config.disable_io = true;
+  s.rank = request.rank >= 0 ? request.rank : rank_from_environment(environment);
+  int error = resolve(path, !named, s.config.compression, s.place);
+  if (error == 0) {
+    gather(s.facts);
+    if (!s.config.run_id.empty()) {
+      s.run = ::strtoull(s.config.run_id.c_str(), nullptr, 16);
+    } else {
+      const std::string job = job_from_environment(environment);
+      s.run = job.empty() ? random64() : record::hash16(job);
+    }
+    buffer::g_hooks = {begin, make_room, filled};
+    buffer::g_on.store(true);
+    error = open_spool(s, true);
+  }
+  if (error == 0) return true;
+  buffer::g_on.store(false);
+  say("cannot record into %s: %s; the program runs untraced", s.place.directory[0] != '\0'
+                                                                   ? s.place.directory
+                                                                   : path,
+      reason(error));
+  return false;
+}
+
+}  // namespace
+
+bool start(const Request& request) noexcept try {
+  SlowPath slow;
+  Locked locked(g_lock);
+  Session* s = g_session.load();
+  if (s != nullptr && buffer::g_on.load() && (s->starts > 0 || is_child(*s))) {
+    ++s->starts;
+    return true;
+  }
+  static bool quick_exit_watched = false;
+  if (!quick_exit_watched) quick_exit_watched = ::at_quick_exit(at_exit) == 0;
+  auto* fresh = new Session;
+  fresh->config = read_config({environ, ::getauxval(AT_SECURE) != 0}, print_report, nullptr);
+  if (!fresh->config.enable) {
+    delete fresh;
+    return false;
+  }
+  if (!fresh->config.log_path.empty()) say_into(fresh->config.log_path.c_str());
+  if (s != nullptr && !is_child(*s)) {  // the same process again: its clock and its ids go on
+    fresh->rate = s->rate;
+    fresh->next_id = s->next_id;
+  }
+  g_session.store(fresh);
+  if (!open_session(*fresh, request)) return false;
+  fresh->starts = 1;
+  return true;
+} catch (...) {
+  say("no memory to start; the program runs untraced");
+  return false;
+}
+
+void stop() noexcept {
+  SlowPath slow;
+  Locked locked(g_lock);
+  Session* s = g_session.load();
+  if (s == nullptr || s->starts == 0) return;
+  if (is_child(*s)) {  // a child that recorded nothing: the file is its parent's
+    leave_parent(*s);
+    s->pid = static_cast<std::uint32_t>(sys::process_id());
+  }
+  if (--s->starts > 0) {
+    if (s->sink == nullptr) return;
+    Locked sink_locked(s->sink->lock());
+    s->sink->drain(sink::Sink::Scope::kEverything);
+    return;
+  }
+  buffer::g_on.store(false);
+  close(*s);
+}
+
+void flush() noexcept {
+  SlowPath slow;
+  Locked locked(g_lock);
+  Session* s = g_session.load();
+  if (s == nullptr || s->sink == nullptr || is_child(*s)) return;
+  Locked sink_locked(s->sink->lock());
+  s->sink->drain(sink::Sink::Scope::kEverything);
+}
+
+bool active() noexcept { return buffer::g_on.load(std::memory_order_relaxed); }
+
+std::uint64_t now() noexcept {
+  buffer::ThreadState* t = buffer::this_thread();
+  buffer::Spool* spool = buffer::g_spool.load(std::memory_order_acquire);
+  if (t == nullptr || spool == nullptr) return 0;
+  record::Timeline& line = spool->timeline();
+  // Before the first block the rate is not known, and later it drifts: have the line follow now and then.
+  const std::uint64_t tick = record::ticks();
+  const std::uint64_t rate = line.rate();
+  if (line.counter != 0 &&
+      (rate == 0 || ((tick - line.until) >> 32) * rate > (std::uint64_t{1} << 30))) {
+    SlowPath slow;
+    sink::Sink* sink = g_sink.load();
+    if (sink != nullptr) {
+      Locked locked(sink->lock());
+      if (!sink->closed()) line.follow();
+    }
+  }
+  std::uint64_t ns = line.to_ns(tick);
+  for (std::uint32_t i = spool->head().time_divisor_log10; i > 0; --i) ns /= 10;
+  return ns;
+}
+
+const Config& config() noexcept {
+  static const Config kDefaults{};
+  const Session* s = g_session.load();
+  return s != nullptr ? s->config : kDefaults;
+}
+
+}  // namespace dft::session

@@ -1,0 +1,31 @@
+// The one process-wide object: start, stop, fork and exit of recording.
+// Called by the bindings on the program's threads, by its exit, and by a thread's first event.
+#pragma once
+#include <cstdint>
+
+#include "session/config.hpp"
+
+namespace dft::session {
+
+struct Request {
+  const char* log_file = nullptr;   // nullptr or empty: from the configuration
+  const char* data_dirs = nullptr;  // ':' between them; joined with the configuration's
+  int rank = -1;                    // -1: from the launcher's environment
+  bool intercept = true;
+};
+
+// Starts recording, or takes part in a session that runs already. True while this process records.
+bool start(const Request& request) noexcept;
+// Undoes one start. The file is complete and readable when it returns; the last one closes it.
+void stop() noexcept;
+// Puts everything recorded so far into the file.
+void flush() noexcept;
+bool active() noexcept;
+
+// Trace-unit time since the epoch, on the same line as the events; 0 while nothing is recorded.
+std::uint64_t now() noexcept;
+
+// The frozen settings; the defaults before the first start.
+const Config& config() noexcept;
+
+}  // namespace dft::session

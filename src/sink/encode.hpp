@@ -1,0 +1,92 @@
+// Binary records to JSON lines. The same code writes a living process's trace and a dead one's.
+// Called under the sink's lock, or by a recoverer; treats every record as if it came from a hostile file.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "buffer/layout.hpp"
+#include "record/clock.hpp"
+#include "record/event.hpp"
+#include "sink/text.hpp"
+
+namespace dft::sink {
+
+// Interned strings as the spool holds them, escaped once.
+class NameTable {
+ public:
+  // Takes in the NameRecords of one chunk's payload.
+  bool read(const std::byte* payload, std::size_t size) noexcept;
+  // The escaped text; "?" for an id that is not there.
+  [[nodiscard]] std::string_view text(std::uint32_t id) const noexcept;
+
+ private:
+  struct Place {
+    std::uint32_t offset;
+    std::uint32_t length;
+  };
+  Text escaped_;
+  Text places_;  // of Place, indexed by id
+};
+
+struct Process {
+  std::uint32_t pid;
+  std::uint64_t host_hash;
+  std::uint32_t time_divisor_log10;
+  bool thread_ids;
+};
+
+class Encoder {
+ public:
+  Encoder(const Process& process, const record::Timeline& timeline,
+          std::atomic<std::uint64_t>& next_id) noexcept;
+
+  NameTable& names() noexcept { return names_; }
+
+  enum class Result { kDone, kBadRecord, kNoMemory };
+  // Appends the lines of all whole records in [from, to) that `thread` wrote. Stops at the first record that
+  // cannot be one; what came before it stands.
+  Result encode(const std::byte* from, const std::byte* to, std::uint32_t thread, Text& out) noexcept;
+  // Lines of the tracer's own. at_ns 0: the time of the last event.
+  bool lost(std::uint64_t events, std::uint64_t at_ns, Text& out) noexcept;
+  struct End {
+    std::uint64_t records;
+    std::uint64_t lost;
+    std::uint64_t at_ns;
+    bool recovered;
+    bool details;
+  };
+  bool end(const End& what, Text& out) noexcept;
+
+  [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }
+  void set_lines(std::uint64_t lines) noexcept { lines_ = lines; }
+  [[nodiscard]] std::uint64_t last_time() const noexcept { return last_time_; }
+
+ private:
+  bool line(const record::Head& head, const std::byte* args, Text& out) noexcept;
+  bool metadata(const record::Head& head, const std::byte* args, Text& out) noexcept;
+  bool arguments(const std::byte* from, const std::byte* to, bool first, Text& out) noexcept;
+  bool room(Text& out, std::size_t n) noexcept { return out.ensure(n) || (no_memory_ = true, false); }
+  std::uint32_t own_lane(std::uint64_t start, std::uint64_t end, Text& out) noexcept;
+  void set_thread(std::uint32_t thread) noexcept;
+  [[nodiscard]] std::uint64_t in_units(std::uint64_t ns) const noexcept;
+
+  struct LaneEnd {
+    std::uint32_t thread;
+    std::uint64_t end;
+  };
+
+  Process process_;
+  const record::Timeline& timeline_;
+  std::atomic<std::uint64_t>& next_id_;
+  NameTable names_;
+  Text lane_ends_;  // of LaneEnd, for spans that cross others
+  std::uint64_t lines_ = 0;
+  std::uint64_t last_time_ = 0;
+  bool no_memory_ = false;
+  std::uint32_t thread_ = ~0u;
+  char where_[64];      // ,"pid":P,"tid":T
+  std::size_t where_size_ = 0;
+  char host_[17] = {};
+};
+
+}  // namespace dft::sink

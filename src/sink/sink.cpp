@@ -1,0 +1,301 @@
+#include "sink/sink.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "record/clock.hpp"
+#include "record/say.hpp"
+#include "sink/trace_file.hpp"
+
+namespace dft::sink {
+namespace {
+
+using buffer::ChunkHead;
+using buffer::ChunkState;
+
+constexpr std::uint64_t kRetryNs = 100'000'000;
+
+bool is(const ChunkHead& chunk, ChunkState state) {
+  return chunk.state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(state);
+}
+
+// `committed` goes first: a death in between leaves a chunk with nothing to drain, not one to drain again.
+void set_free(ChunkHead& chunk) {
+  chunk.committed.store(0, std::memory_order_release);
+  chunk.drained.store(0, std::memory_order_release);
+  chunk.state.store(static_cast<std::uint32_t>(ChunkState::kFree), std::memory_order_release);
+}
+
+std::uint64_t count_records(ChunkHead& chunk) {
+  std::uint64_t events = 0;
+  std::uint64_t at = chunk.drained.load();
+  const std::uint64_t end = chunk.committed.load();
+  while (at + sizeof(record::Head) <= end) {
+    record::Head head;
+    std::memcpy(&head, payload(chunk) + at, sizeof head);
+    if (head.size < sizeof head) break;
+    at += head.size;
+    ++events;
+  }
+  return events;
+}
+
+}  // namespace
+
+// What goes into one block, oldest chunk first.
+struct Sink::Batch {
+  struct Entry {
+    ChunkHead* chunk;
+    std::uint64_t offset;
+    std::uint64_t sequence;
+    std::uint64_t from;
+    std::uint64_t to;
+  };
+  Entry entry[buffer::kMaxBatch];
+  std::uint32_t count = 0;
+  bool more = false;  // there was more than fits
+
+  void insert(const Entry& fresh) {
+    std::uint32_t i = count;
+    if (count == buffer::kMaxBatch) {
+      more = true;
+      if (fresh.sequence >= entry[count - 1].sequence) return;
+      i = count - 1;
+    } else {
+      ++count;
+    }
+    for (; i > 0 && entry[i - 1].sequence > fresh.sequence; --i) entry[i] = entry[i - 1];
+    entry[i] = fresh;
+  }
+};
+
+Sink* Sink::create(buffer::Spool& spool, const char* directory, std::size_t block) noexcept {
+  if (std::strlen(directory) >= sizeof(directory_)) return nullptr;
+  void* memory = sys::map_private(sizeof(Sink));
+  return memory == nullptr ? nullptr : new (memory) Sink(spool, directory, block);
+}
+
+Sink::Sink(buffer::Spool& spool, const char* directory, std::size_t block) noexcept
+    : spool_(spool),
+      encoder_({spool.head().owner.pid, spool.head().host_hash, spool.head().time_divisor_log10,
+                (spool.head().flags & buffer::kNoThreadIds) == 0},
+               spool.timeline(), spool.head().next_id),
+      gzip_(spool.head().compression_level),
+      block_(block) {
+  std::strcpy(directory_, directory);
+}
+
+bool Sink::collect(Scope scope, Batch& batch) noexcept {
+  spool_.each_chunk([&](ChunkHead& chunk, std::uint64_t offset) {
+    const bool full = is(chunk, ChunkState::kFull);
+    if (!full && !(scope == Scope::kEverything && is(chunk, ChunkState::kOwned))) return;
+    const std::uint64_t to = chunk.committed.load(std::memory_order_acquire);
+    const std::uint64_t from = chunk.drained.load(std::memory_order_relaxed);
+    if (from < to) {
+      batch.insert({&chunk, offset, chunk.sequence.load(), from, to});
+    } else if (full) {
+      set_free(chunk);
+    }
+  });
+  return batch.count > 0;
+}
+
+void Sink::read_names() noexcept {
+  spool_.each_chunk([&](ChunkHead& chunk, std::uint64_t) {
+    if (!is(chunk, ChunkState::kNames)) return;
+    const std::uint64_t from = chunk.drained.load(std::memory_order_relaxed);
+    const std::uint64_t to = chunk.committed.load(std::memory_order_acquire);
+    if (from < to && encoder_.names().read(payload(chunk) + from, to - from)) chunk.drained.store(to);
+  });
+}
+
+bool Sink::drain(Scope scope) noexcept {
+  // Bounded: a program that records faster than one thread writes must not keep this thread for ever.
+  for (int blocks = 0; blocks < 1024; ++blocks) {
+    bool more = false;
+    if (!write_batch(scope, &more)) return false;
+    if (!more) return true;
+  }
+  return true;
+}
+
+bool Sink::write_batch(Scope scope, bool* more) noexcept {
+  if (closed_.load()) return true;
+  Batch batch;
+  const bool any = collect(scope, batch);
+  const buffer::SpoolHead& head = spool_.head();
+  const bool opening = scope == Scope::kEverything && head.trace_lines == 0;
+  const bool news = head.lost.load() > head.lost_written && scope == Scope::kEverything;
+  if (!any && !opening && !news) return true;
+  const std::uint64_t now = record::monotonic_ns();
+  if (now < retry_at_ && scope == Scope::kFull) return false;
+  if (!recovering_) spool_.timeline().follow();
+  read_names();
+  *more = batch.more;
+  const std::uint32_t wanted = batch.count;
+  if (!write_block(batch)) {
+    retry_at_ = now + kRetryNs;
+    return false;
+  }
+  *more |= batch.count < wanted;
+  return true;
+}
+
+// Encodes the batch, as much of it as one block takes, and puts it into the file. The intent is written
+// first and the chunks move on last, so that a death at any instant leaves enough to do it over.
+bool Sink::write_block(Batch& batch) noexcept {
+  buffer::SpoolHead& head = spool_.head();
+  text_.resize(0);
+  encoder_.set_lines(0);
+  std::uint64_t lines = 0;
+  if (head.trace_lines == 0) {
+    const std::string_view preamble(spool_.preamble(), head.preamble_size);
+    // A preamble that was to continue a file, which then went away, now opens one.
+    if (head.trace_size == 0 && !preamble.starts_with('[') && !text_.append("[\n")) return false;
+    if (!text_.append(preamble)) return false;
+    lines = head.preamble_lines;
+  }
+  const std::uint64_t lost = head.lost.load();
+  if (lost > head.lost_written) {
+    const std::uint64_t now = record::monotonic_ns() + spool_.timeline().wall_offset;
+    if (!encoder_.lost(lost - head.lost_written, now, text_)) return false;
+  }
+  std::uint32_t used = 0;
+  while (used < batch.count && (used == 0 || text_.size() < block_)) {
+    const Batch::Entry& e = batch.entry[used];
+    const std::size_t before = text_.size();
+    const std::uint64_t lines_before = encoder_.lines();
+    std::byte* data = payload(*e.chunk);
+    const auto result = encoder_.encode(data + e.from, data + e.to, e.chunk->thread.load(), text_);
+    if (result == Encoder::Result::kNoMemory) {  // the records stay where they are
+      if (used == 0) return false;
+      text_.resize(before);
+      encoder_.set_lines(lines_before);
+      break;
+    }
+    if (result == Encoder::Result::kBadRecord) spool_.add_lost(1);
+    ++used;
+  }
+  batch.count = used;
+  lines += encoder_.lines();
+  std::string_view block = text_.view();
+  if ((head.flags & buffer::kCompressed) != 0) {
+    if (!gzip_.member(block, static_cast<std::uint32_t>(lines), member_)) return false;
+    block = member_.view();
+  }
+  buffer::Intent& intent = head.intent;
+  intent.from = head.trace_size;
+  intent.to = head.trace_size + block.size();
+  intent.lines = lines;
+  intent.entries = used;
+  for (std::uint32_t i = 0; i < used; ++i) intent.entry[i] = {batch.entry[i].offset, batch.entry[i].to};
+  const std::uint64_t number = head.applied_number.load() + 1;
+  head.intent_number.store(number, std::memory_order_release);
+
+  FileState file{head.trace_inode, head.trace_size};
+  const int error = append(directory_, head.trace_name, block, file);
+  if (error != 0) {
+    head.intent_number.store(number - 1, std::memory_order_release);
+    complain(error);
+    return false;
+  }
+  head.trace_inode = file.inode;
+  head.done_number.store(number, std::memory_order_release);
+  head.trace_size = intent.to;
+  head.trace_lines += lines;
+  head.lost_written = lost;
+  for (std::uint32_t i = 0; i < used; ++i) {
+    batch.entry[i].chunk->drained.store(batch.entry[i].to, std::memory_order_release);
+  }
+  head.applied_number.store(number, std::memory_order_release);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    ChunkHead& chunk = *batch.entry[i].chunk;
+    if (is(chunk, ChunkState::kFull) && chunk.committed.load() == batch.entry[i].to) set_free(chunk);
+  }
+  heartbeat();
+  blocks_.fetch_add(1);
+  last_error_ = 0;
+  return true;
+}
+
+void Sink::heartbeat() noexcept {
+  if (closed_.load()) return;
+  timespec wall;
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &wall);
+  spool_.head().heartbeat.store(static_cast<std::uint64_t>(wall.tv_sec));
+}
+
+bool Sink::make_room() noexcept {
+  const std::uint64_t before = blocks_.load();
+  Locked locked(lock_);
+  if (blocks_.load() != before) return true;  // the thread that held the lock made some
+  if (closed_.load()) return false;
+  Batch batch;
+  if (!collect(Scope::kFull, batch)) return false;
+  bool more = false;
+  if (write_batch(Scope::kFull, &more) && blocks_.load() != before) return true;
+  give_up_oldest();
+  return true;
+}
+
+void Sink::give_up_oldest() noexcept {
+  Batch batch;
+  if (!collect(Scope::kFull, batch)) return;
+  ChunkHead& chunk = *batch.entry[0].chunk;
+  const std::uint64_t events = count_records(chunk);
+  spool_.add_lost(events);
+  set_free(chunk);
+  if (!complained_of_loss_) {
+    complained_of_loss_ = true;
+    say("%s/%s cannot be written (%s): events are being lost and counted; the program goes on",
+        directory_, spool_.head().trace_name, reason(last_error_));
+  }
+}
+
+void Sink::complain(int error) noexcept {
+  last_error_ = error;
+  if (complained_) return;
+  complained_ = true;
+  const char* hint = error == -ESTALE ? "it was removed or replaced during the run"
+                                      : reason(error);
+  say("cannot write %s/%s: %s; will try again while the program runs", directory_,
+      spool_.head().trace_name, hint);
+}
+
+bool Sink::finish(bool details, bool recovered) noexcept {
+  if (closed_.load()) return true;
+  retry_at_ = 0;
+  recovering_ = recovered;
+  bool done = drain(Scope::kEverything);
+  if (done) {
+    buffer::SpoolHead& head = spool_.head();
+    text_.resize(0);
+    encoder_.set_lines(0);
+    FileState file{head.trace_inode, head.trace_size};
+    const std::uint64_t now = recovered ? 0 : spool_.timeline().to_ns(record::ticks());
+    done = encoder_.end({head.trace_lines, head.lost.load(), now, recovered, details}, text_);
+    std::string_view block = text_.view();
+    if (done && (head.flags & buffer::kCompressed) != 0) {
+      done = gzip_.member(block, 1, member_);
+      block = member_.view();
+    }
+    const int error = done ? append(directory_, head.trace_name, block, file) : -ENOMEM;
+    if (error != 0) complain(error);
+    done = error == 0;
+  }
+  if (!done) {
+    say("%s/%s is not complete: its last events are in %s; run `dftracer recover %s` when it can be "
+        "written",
+        directory_, spool_.head().trace_name, spool_.path(), directory_);
+  }
+  abandon();
+  return done;
+}
+
+void Sink::abandon() noexcept {
+  closed_.store(true);
+  text_.free();
+  member_.free();
+}
+
+}  // namespace dft::sink

@@ -1,0 +1,91 @@
+#include "sink/trace_file.hpp"
+
+#include <cstring>
+
+#include "record/sys.hpp"
+
+namespace dft::sink {
+namespace {
+
+constexpr std::size_t kPath = 4096 + 300;
+
+int open_ours(const char* path, const FileState& state) {
+  const int fd = sys::open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return fd == -ENOENT || fd == -ELOOP || fd == -ENXIO ? -ESTALE : fd;
+  struct stat info {};
+  if (sys::status(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_ino != state.inode) {
+    sys::close(fd);
+    return -ESTALE;
+  }
+  return fd;
+}
+
+int make(const char* directory, const char* name, std::string_view block, FileState& state) {
+  char passing[kPath];
+  char path[kPath];
+  if (!join(passing, sizeof passing, directory, ".", name, ".part") ||
+      !join(path, sizeof path, directory, "", name, "")) {
+    return -ENAMETOOLONG;
+  }
+  // A left-over of this name was ours and is of no use; anything that is not a plain file stays.
+  struct stat info {};
+  if (sys::status_at(passing, &info) == 0 && S_ISREG(info.st_mode)) sys::unlink(passing);
+  const int fd = sys::open(passing, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+  if (fd < 0) return fd;
+  int error = sys::write_at(fd, block.data(), block.size(), 0);
+  if (error == 0) error = sys::status(fd, &info);
+  sys::close(fd);
+  if (error == 0) error = sys::rename(passing, path);
+  if (error != 0) {
+    sys::unlink(passing);
+    return error;
+  }
+  state = {info.st_ino, block.size()};
+  return 0;
+}
+
+}  // namespace
+
+bool join(char* to, std::size_t room, const char* directory, const char* prefix, const char* name,
+          const char* suffix) noexcept {
+  const char* parts[] = {directory, "/", prefix, name, suffix};
+  std::size_t used = 0;
+  for (const char* part : parts) {
+    const std::size_t n = std::strlen(part);
+    if (used + n >= room) return false;
+    std::memcpy(to + used, part, n);
+    used += n;
+  }
+  to[used] = '\0';
+  return true;
+}
+
+int append(const char* directory, const char* name, std::string_view block, FileState& state) noexcept {
+  if (state.size == 0) return make(directory, name, block, state);
+  char path[kPath];
+  if (!join(path, sizeof path, directory, "", name, "")) return -ENAMETOOLONG;
+  const int fd = open_ours(path, state);
+  if (fd < 0) return fd;
+  const int error = sys::write_at(fd, block.data(), block.size(), state.size);
+  if (error != 0) sys::truncate(fd, state.size);
+  sys::close(fd);
+  if (error == 0) state.size += block.size();
+  return error;
+}
+
+int cut_back(const char* directory, const char* name, const FileState& state) noexcept {
+  if (state.size == 0) return 0;
+  char path[kPath];
+  if (!join(path, sizeof path, directory, "", name, "")) return -ENAMETOOLONG;
+  const int fd = open_ours(path, state);
+  if (fd < 0) return fd;
+  struct stat info {};
+  int error = sys::status(fd, &info);
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (error == 0 && size < state.size) error = -ESTALE;  // shorter than what was once there
+  if (error == 0 && size > state.size) error = sys::truncate(fd, state.size);
+  sys::close(fd);
+  return error;
+}
+
+}  // namespace dft::sink

@@ -1,0 +1,77 @@
+#include "sink/writer.hpp"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include "record/say.hpp"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+namespace dft::sink {
+namespace {
+constexpr unsigned kUnshareFiles = 2;  // CLOSE_RANGE_UNSHARE
+constexpr long kHeartbeatNs = 60'000'000'000;
+}  // namespace
+
+void Writer::notify() noexcept {
+  say_what_was_kept();
+  if (started_.load(std::memory_order_relaxed) == 0) {
+    std::uint32_t none = 0;
+    // Where no thread can be had, the threads that need room drain by themselves.
+    if (started_.compare_exchange_strong(none, 1) && !start()) started_.store(2);
+  }
+  work_.fetch_add(1, std::memory_order_release);
+  if (started_.load(std::memory_order_relaxed) == 1) sys::futex_wake(&work_, 1);
+}
+
+bool Writer::start() noexcept {
+  // The caller is on a slow path, so the thread inherits a mask in which every signal is blocked: the
+  // program's handlers keep running on the program's threads only.
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
+  pthread_t thread;
+  int error = pthread_create(&thread, &attributes, main, this);
+  if (error == EINVAL) {  // a program with a lot of thread-local data needs more
+    pthread_attr_setstacksize(&attributes, std::size_t{2} << 20);
+    error = pthread_create(&thread, &attributes, main, this);
+  }
+  pthread_attr_destroy(&attributes);
+  return error == 0;
+}
+
+void Writer::stop() noexcept {
+  stopping_.store(true);
+  work_.fetch_add(1);
+  sys::futex_wake(&work_, 1);
+}
+
+void* Writer::main(void* self) noexcept {
+  static_cast<Writer*>(self)->run();
+  return nullptr;
+}
+
+void Writer::run() noexcept {
+  sys::call(SYS_prctl, PR_SET_NAME, "dftracer", 0, 0, 0);
+  // A table of its own, without copies of the program's descriptors: our files can never take a number that
+  // the program expects to get, and never keep a pipe of its open. Before Linux 5.9 the table is shared.
+  if (sys::call(SYS_close_range, 0, ~0u, kUnshareFiles) == 0) say_later_on_this_thread();
+  std::uint32_t seen = 0;
+  while (!stopping_.load()) {
+    const std::uint32_t now = work_.load(std::memory_order_acquire);
+    if (now == seen) {
+      sys::futex_wait(&work_, seen, kHeartbeatNs);
+      Locked locked(sink_.lock());
+      sink_.heartbeat();
+      continue;
+    }
+    seen = now;
+    Locked locked(sink_.lock());
+    sink_.drain(Sink::Scope::kFull);
+  }
+}
+
+}  // namespace dft::sink
