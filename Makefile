@@ -71,7 +71,7 @@ build: native package ## Build the library, and install the Python package into 
 demo: stage package ## Trace a small program and show what was recorded
 	$(call say,building examples/demo.c with plain cc)
 	@cc -std=c99 -O2 -o $(BUILD)/demo-program examples/demo.c \
-	  -I$(STAGE)/include -L$(STAGE)/lib -ldftracer_core -lpthread \
+	  -I$(STAGE)/include -L$(STAGE)/lib -ldftracer_core -lm \
 	  -Wl$(comma)-rpath$(comma)'$$ORIGIN/stage/lib'
 	$(call say,running it with DFTRACER_ENABLE=1)
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)

@@ -30,7 +30,8 @@ typedef struct dftracer_site {
   uint64_t opaque;
 } dftracer_site;
 
-/* A region between its begin and its end. Yours to place, on the stack or anywhere; never copied. */
+/* A region between its begin and its end. Yours to place, on the stack or anywhere; never copied.
+ * Its first word is 0 while there is nothing to record. */
 typedef struct dftracer_region {
   uint64_t opaque[31];
 } dftracer_region;
@@ -81,6 +82,9 @@ void dftracer_region_begin(dftracer_region* region, dftracer_site* site, const c
 /* Arguments of a region that has begun; the last value of a key counts. `key_site` as `site` above. */
 void dftracer_region_int(dftracer_region* region, dftracer_site* key_site, const char* key,
                          int64_t value);
+void dftracer_region_uint(dftracer_region* region, dftracer_site* key_site, const char* key,
+                          uint64_t value);
+void dftracer_region_bool(dftracer_region* region, dftracer_site* key_site, const char* key, int value);
 void dftracer_region_float(dftracer_region* region, dftracer_site* key_site, const char* key,
                            double value);
 void dftracer_region_string(dftracer_region* region, dftracer_site* key_site, const char* key,
@@ -121,14 +125,19 @@ const char* dftracer_version(void);
 
 /* ---- Macros ---------------------------------------------------------------------------------------- */
 
-/* A region that the compiler ends when its scope is left, where it can. */
 #if defined(__GNUC__) || defined(__clang__)
-#define DFTRACER_SCOPED_ __attribute__((cleanup(dftracer_region_end), unused))
 #define DFTRACER_UNUSED_ __attribute__((unused))
+/* A region that the compiler ends when its scope is left. */
+#define DFTRACER_SCOPED_ __attribute__((cleanup(dftracer_region_close_), unused))
 #else
-#define DFTRACER_SCOPED_
 #define DFTRACER_UNUSED_
+#define DFTRACER_SCOPED_
 #endif
+
+/* While nothing is recorded, a region costs one call. */
+DFTRACER_UNUSED_ static inline void dftracer_region_close_(dftracer_region* region) {
+  if (region->opaque[0] != 0) dftracer_region_end(region);
+}
 
 /* A key's id can be remembered at its place in the program only if the key is written there. */
 #define DFTRACER_TEXT_OF_(...) #__VA_ARGS__
@@ -138,8 +147,9 @@ const char* dftracer_version(void);
 #define DFTRACER_ARG_(call, region, key, value)                                           \
   do {                                                                                    \
     static dftracer_site dftracer_key_;                                                   \
-    call(&(region), DFTRACER_IS_LITERAL_(key) ? &dftracer_key_ : (dftracer_site*)0, (key), \
-         (value));                                                                        \
+    if ((region).opaque[0] != 0)                                                          \
+      call(&(region), DFTRACER_IS_LITERAL_(key) ? &dftracer_key_ : (dftracer_site*)0, (key), \
+           (value));                                                                      \
   } while (0)
 
 #define DFTRACER_C_INIT(log_file, data_dirs, process_id) \
@@ -152,7 +162,7 @@ const char* dftracer_version(void);
   static dftracer_site dftracer_site_data_fn;       \
   DFTRACER_SCOPED_ dftracer_region data_fn;         \
   dftracer_region_begin(&data_fn, &dftracer_site_data_fn, __func__, "C_APP")
-#define DFTRACER_C_FUNCTION_END() dftracer_region_end(&data_fn)
+#define DFTRACER_C_FUNCTION_END() dftracer_region_close_(&data_fn)
 #define DFTRACER_C_FUNCTION_UPDATE_INT(key, value) \
   DFTRACER_ARG_(dftracer_region_int, data_fn, key, value)
 #define DFTRACER_C_FUNCTION_UPDATE_FLOAT(key, value) \
@@ -160,17 +170,21 @@ const char* dftracer_version(void);
 #define DFTRACER_C_FUNCTION_UPDATE_STR(key, value) \
   DFTRACER_ARG_(dftracer_region_string, data_fn, key, value)
 #define DFTRACER_C_FUNCTION_UPDATE_INT_TYPE(key, value, type) \
-  ((void)(type), (void)0);                                    \
-  DFTRACER_C_FUNCTION_UPDATE_INT(key, value)
+  do { \
+    (void)(type); \
+    DFTRACER_C_FUNCTION_UPDATE_INT(key, value); \
+  } while (0)
 #define DFTRACER_C_FUNCTION_UPDATE_STR_TYPE(key, value, type) \
-  ((void)(type), (void)0);                                    \
-  DFTRACER_C_FUNCTION_UPDATE_STR(key, value)
+  do { \
+    (void)(type); \
+    DFTRACER_C_FUNCTION_UPDATE_STR(key, value); \
+  } while (0)
 
 #define DFTRACER_C_REGION_START(name)               \
   static dftracer_site dftracer_site_##name;        \
   DFTRACER_SCOPED_ dftracer_region data_##name;     \
   dftracer_region_begin(&data_##name, &dftracer_site_##name, #name, "C_APP")
-#define DFTRACER_C_REGION_END(name) dftracer_region_end(&data_##name)
+#define DFTRACER_C_REGION_END(name) dftracer_region_close_(&data_##name)
 #define DFTRACER_C_REGION_UPDATE_INT(name, key, value) \
   DFTRACER_ARG_(dftracer_region_int, data_##name, key, value)
 #define DFTRACER_C_REGION_UPDATE_FLOAT(name, key, value) \
@@ -178,11 +192,15 @@ const char* dftracer_version(void);
 #define DFTRACER_C_REGION_UPDATE_STR(name, key, value) \
   DFTRACER_ARG_(dftracer_region_string, data_##name, key, value)
 #define DFTRACER_C_REGION_UPDATE_INT_TYPE(name, key, value, type) \
-  ((void)(type), (void)0);                                        \
-  DFTRACER_C_REGION_UPDATE_INT(name, key, value)
+  do { \
+    (void)(type); \
+    DFTRACER_C_REGION_UPDATE_INT(name, key, value); \
+  } while (0)
 #define DFTRACER_C_REGION_UPDATE_STR_TYPE(name, key, value, type) \
-  ((void)(type), (void)0);                                        \
-  DFTRACER_C_REGION_UPDATE_STR(name, key, value)
+  do { \
+    (void)(type); \
+    DFTRACER_C_REGION_UPDATE_STR(name, key, value); \
+  } while (0)
 
 /* `name` is the variable that older releases declared here; nothing needs it now. */
 #define DFTRACER_C_METADATA(name, key, value) dftracer_metadata((key), (value))

@@ -16,9 +16,10 @@ class DFTracer {
   explicit DFTracer(const char* name, const char* category = "CPP_APP",
                     int event_type = DF_DATA_EVENT, int /*type*/ = DFTRACER_TAG_KEY)
       : DFTracer(static_cast<dftracer_site*>(nullptr), name, category, event_type) {}
-  DFTracer(dftracer_site* site, const char* name, const char* category, int event_type = DF_DATA_EVENT)
-      : recorded_(event_type == DF_DATA_EVENT) {
-    dftracer_region_begin(&region_, site, name, category);
+  DFTracer(dftracer_site* site, const char* name, const char* category,
+           int event_type = DF_DATA_EVENT) {
+    region_.opaque[0] = 0;
+    if (event_type == DF_DATA_EVENT) dftracer_region_begin(&region_, site, name, category);
   }
   ~DFTracer() { finalize(); }
   DFTracer(const DFTracer&) = delete;
@@ -27,7 +28,13 @@ class DFTracer {
   // Numbers, bool and text; the last value of a key counts.
   template <class T, typename std::enable_if<std::is_integral<T>::value, int>::type = 0>
   void update(const char* key, T value, dftracer_site* site = nullptr) {
-    dftracer_region_int(&region_, site, key, static_cast<std::int64_t>(value));
+    if (std::is_same<T, bool>::value) {
+      dftracer_region_bool(&region_, site, key, value ? 1 : 0);
+    } else if (std::is_signed<T>::value) {
+      dftracer_region_int(&region_, site, key, static_cast<std::int64_t>(value));
+    } else {
+      dftracer_region_uint(&region_, site, key, static_cast<std::uint64_t>(value));
+    }
   }
   template <class T, typename std::enable_if<std::is_floating_point<T>::value, int>::type = 0>
   void update(const char* key, T value, dftracer_site* site = nullptr) {
@@ -40,17 +47,10 @@ class DFTracer {
     dftracer_region_bytes(&region_, site, key, value.data(), value.size());
   }
   // Ends the region before its scope does.
-  void finalize() {
-    if (recorded_) {
-      dftracer_region_end(&region_);
-    } else {
-      dftracer_region_drop(&region_);
-    }
-  }
+  void finalize() { dftracer_region_close_(&region_); }
 
  private:
   dftracer_region region_;
-  bool recorded_;
 };
 
 #define DFTRACER_CPP_INIT(log_file, data_dirs, process_id) \
@@ -84,14 +84,20 @@ class DFTracer {
 #define DFTRACER_CPP_REGION_DYN_UPDATE(name, key, value) \
   DFTRACER_CPP_ARG_(*profiler_##name, key, value)
 #define DFTRACER_CPP_FUNCTION_UPDATE_TYPE(key, value, type) \
-  ((void)(type), (void)0);                                  \
-  DFTRACER_CPP_FUNCTION_UPDATE(key, value)
+  do { \
+    (void)(type); \
+    DFTRACER_CPP_FUNCTION_UPDATE(key, value); \
+  } while (0)
 #define DFTRACER_CPP_REGION_UPDATE_TYPE(name, key, value, type) \
-  ((void)(type), (void)0);                                      \
-  DFTRACER_CPP_REGION_UPDATE(name, key, value)
+  do { \
+    (void)(type); \
+    DFTRACER_CPP_REGION_UPDATE(name, key, value); \
+  } while (0)
 #define DFTRACER_CPP_REGION_DYN_UPDATE_TYPE(name, key, value, type) \
-  ((void)(type), (void)0);                                          \
-  DFTRACER_CPP_REGION_DYN_UPDATE(name, key, value)
+  do { \
+    (void)(type); \
+    DFTRACER_CPP_REGION_DYN_UPDATE(name, key, value); \
+  } while (0)
 
 #define DFTRACER_CPP_METADATA(name, key, value) DFTRACER_C_METADATA(name, key, value)
 #define DFTRACER_CPP_INSTANT(name) \

@@ -12,7 +12,7 @@
 
 namespace {
 
-using dft::buffer::Args;
+using dft::buffer::Draft;
 using dft::buffer::Span;
 using dft::buffer::ThreadState;
 using dft::record::ArgType;
@@ -43,36 +43,68 @@ Ids look_up(const char* name, const char* category) {
 }
 
 // A site holds both ids in one word, so that threads which fill it at once agree.
+std::uint64_t word_of(const dftracer_site* site) {
+  return site != nullptr ? __atomic_load_n(&site->opaque, __ATOMIC_RELAXED) : 0;
+}
+
 Ids resolve(dftracer_site* site, const char* name, const char* category) {
-  if (site == nullptr) return look_up(name, category);
-  const std::uint64_t word = __atomic_load_n(&site->opaque, __ATOMIC_RELAXED);
-  if (word != 0) [[likely]] return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
+  if (const std::uint64_t word = word_of(site)) {
+    return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32)};
+  }
   const Ids ids = look_up(name, category);
-  if (ids.name != 0 && ids.category != 0) {
+  if (site != nullptr && ids.name != 0 && ids.category != 0) {
     __atomic_store_n(&site->opaque, ids.name | std::uint64_t{ids.category} << 32, __ATOMIC_RELAXED);
   }
   return ids;
 }
 
 // The id of a key; writes the key itself into `args` where it has none.
-std::uint32_t key_id(Args& args, dftracer_site* site, const char* key) {
-  if (site != nullptr) {
-    const std::uint64_t word = __atomic_load_n(&site->opaque, __ATOMIC_RELAXED);
-    if (word != 0) [[likely]] return static_cast<std::uint32_t>(word);
-  }
+std::uint32_t key_id(Draft& draft, dftracer_site* site, const char* key) {
+  if (const std::uint64_t word = word_of(site)) return static_cast<std::uint32_t>(word);
   const std::string_view text = text_or(key, "unnamed");
   const std::uint32_t id = dft::buffer::g_names.id(text);
   if (id == 0) {
-    args.put_bytes(0, ArgType::kInlineKey, text);
+    draft.put_bytes(0, ArgType::kInlineKey, text);
   } else if (site != nullptr) {
     __atomic_store_n(&site->opaque, std::uint64_t{id}, __ATOMIC_RELAXED);
   }
   return id;
 }
 
-void put(Args& args, dftracer_site* site, const char* key, ArgType type, std::uint64_t word) {
-  const std::uint32_t id = key_id(args, site, key);
-  args.put(id, type, word);
+// The slow halves stand apart and are reached by a jump, so that the fast ones save no registers.
+[[gnu::noinline, gnu::cold]] void put_slow(Draft& draft, dftracer_site* site, const char* key,
+                                           ArgType type, std::uint64_t word) {
+  const std::uint32_t id = key_id(draft, site, key);
+  draft.put(id, type, word);
+}
+
+inline void put(dftracer_region* region, dftracer_site* site, const char* key, ArgType type,
+                std::uint64_t value) {
+  if (region == nullptr || span_of(region).live == 0) [[unlikely]] return;
+  Draft& draft = span_of(region).draft;
+  const std::uint64_t word = word_of(site);
+  if (word != 0 && draft.try_put(static_cast<std::uint32_t>(word), type, value)) [[likely]] return;
+  put_slow(draft, site, key, type, value);
+}
+
+[[gnu::noinline, gnu::cold]] void begin_slow(dftracer_region* region, dftracer_site* site,
+                                             const char* name, const char* category) {
+  Span& span = span_of(region);
+  ThreadState* t = dft::buffer::this_thread();
+  if (t == nullptr) return;
+  const Ids ids = resolve(site, name, category);
+  dft::buffer::take_back(*t);
+  if (t->next_id == t->last_id) dft::buffer::next_ids(*t);
+  dft::buffer::open_span(*t, span, ids.name, ids.category);
+  if (ids.name == 0 || ids.category == 0) {
+    span.draft.head.flags = dft::buffer::inline_names(span.draft, ids.name, name_text(name), ids.category,
+                                           category_text(category));
+  }
+  span.draft.head.start = dft::record::ticks();
+}
+
+[[gnu::noinline, gnu::cold]] void end_slow(dftracer_region* region) {
+  dft::buffer::close_span(span_of(region), dft::record::ticks());
 }
 
 std::uint64_t bits(double value) {
@@ -81,7 +113,7 @@ std::uint64_t bits(double value) {
   return word;
 }
 
-void put_all(Args& args, const dftracer_arg* list, std::size_t count) {
+void put_all(Draft& draft, const dftracer_arg* list, std::size_t count) {
   for (std::size_t i = 0; list != nullptr && i < count; ++i) {
     const dftracer_arg& arg = list[i];
     switch (arg.type) {
@@ -89,12 +121,12 @@ void put_all(Args& args, const dftracer_arg* list, std::size_t count) {
       case DFTRACER_UINT:
       case DFTRACER_FLOAT:
       case DFTRACER_BOOL:
-        put(args, nullptr, arg.key, static_cast<ArgType>(arg.type), arg.value.u);
+        put_slow(draft, nullptr, arg.key, static_cast<ArgType>(arg.type), arg.value.u);
         break;
       case DFTRACER_STRING: {
-        const std::uint32_t id = key_id(args, nullptr, arg.key);
+        const std::uint32_t id = key_id(draft, nullptr, arg.key);
         const bool missing = arg.value.s.text == nullptr;
-        args.put_bytes(id, ArgType::kString,
+        draft.put_bytes(id, ArgType::kString,
                        {missing ? "" : arg.value.s.text, missing ? 0 : arg.value.s.size});
         break;
       }
@@ -108,16 +140,16 @@ void write_now(dft::record::Kind kind, std::uint8_t flags, const char* name, con
   ThreadState* t = dft::buffer::this_thread();
   if (t == nullptr) return;
   const Ids ids = look_up(name, category);
-  Args args;
-  args.init();
-  flags |= dft::buffer::inline_names(args, ids.name, name_text(name), ids.category,
+  Draft draft;
+  draft.init();
+  flags |= dft::buffer::inline_names(draft, ids.name, name_text(name), ids.category,
                                      category_text(category));
-  put_all(args, list, count);
+  put_all(draft, list, count);
   dft::buffer::write_record(*t,
-                            {0, kind, flags, static_cast<std::uint16_t>(t->level + 1), ids.name,
+                            {0, kind, flags, static_cast<std::uint16_t>(t->level < 0xfffe ? t->level + 1 : 0xffff), ids.name,
                              ids.category, dft::buffer::new_id(*t), t->parent, start, duration},
-                            args.data(), args.size());
-  args.clear();
+                            draft.args(), draft.args_size());
+  draft.clear();
 }
 
 int begin_session(const char* log_file, const char* data_dirs, const int* process_id, bool intercept) {
@@ -148,34 +180,37 @@ DFT_EXPORT void dftracer_region_begin(dftracer_region* region, dftracer_site* si
                                       const char* category) {
   if (region == nullptr) return;
   Span& span = span_of(region);
-  span.id = 0;
-  ThreadState* t = dft::buffer::this_thread();
-  if (t == nullptr) return;
-  const Ids ids = resolve(site, name, category);
-  dft::buffer::open_span(*t, span, ids.name, ids.category);
-  if (ids.name == 0 || ids.category == 0) [[unlikely]] {
-    span.flags = dft::buffer::inline_names(span.args, ids.name, name_text(name), ids.category,
-                                           category_text(category));
+  span.live = 0;
+  const std::uint64_t word = word_of(site);
+  if (word != 0 && dft::buffer::try_open(span, static_cast<std::uint32_t>(word),
+                                         static_cast<std::uint32_t>(word >> 32))) [[likely]] {
+    return;
   }
-  span.start = dft::record::ticks();
+  begin_slow(region, site, name, category);
 }
 
 DFT_EXPORT void dftracer_region_int(dftracer_region* region, dftracer_site* key_site, const char* key,
                                     int64_t value) {
-  if (region == nullptr || span_of(region).id == 0) return;
-  put(span_of(region).args, key_site, key, ArgType::kInt, static_cast<std::uint64_t>(value));
+  put(region, key_site, key, ArgType::kInt, static_cast<std::uint64_t>(value));
+}
+DFT_EXPORT void dftracer_region_uint(dftracer_region* region, dftracer_site* key_site, const char* key,
+                                     uint64_t value) {
+  put(region, key_site, key, ArgType::kUint, value);
+}
+DFT_EXPORT void dftracer_region_bool(dftracer_region* region, dftracer_site* key_site, const char* key,
+                                     int value) {
+  put(region, key_site, key, ArgType::kBool, value != 0 ? 1 : 0);
 }
 DFT_EXPORT void dftracer_region_float(dftracer_region* region, dftracer_site* key_site, const char* key,
                                       double value) {
-  if (region == nullptr || span_of(region).id == 0) return;
-  put(span_of(region).args, key_site, key, ArgType::kFloat, bits(value));
+  put(region, key_site, key, ArgType::kFloat, bits(value));
 }
 DFT_EXPORT void dftracer_region_bytes(dftracer_region* region, dftracer_site* key_site, const char* key,
                                       const char* value, size_t size) {
-  if (region == nullptr || span_of(region).id == 0) return;
-  Args& args = span_of(region).args;
-  const std::uint32_t id = key_id(args, key_site, key);
-  args.put_bytes(id, ArgType::kString, {value != nullptr ? value : "", value != nullptr ? size : 0});
+  if (region == nullptr || span_of(region).live == 0) return;
+  Draft& draft = span_of(region).draft;
+  const std::uint32_t id = key_id(draft, key_site, key);
+  draft.put_bytes(id, ArgType::kString, {value != nullptr ? value : "", value != nullptr ? size : 0});
 }
 DFT_EXPORT void dftracer_region_string(dftracer_region* region, dftracer_site* key_site, const char* key,
                                        const char* value) {
@@ -183,18 +218,12 @@ DFT_EXPORT void dftracer_region_string(dftracer_region* region, dftracer_site* k
 }
 
 DFT_EXPORT void dftracer_region_end(dftracer_region* region) {
-  if (region != nullptr) dft::buffer::close_span(span_of(region));
+  if (region == nullptr || span_of(region).live == 0) return;
+  if (!dft::buffer::try_close(span_of(region))) [[unlikely]] end_slow(region);
 }
 
 DFT_EXPORT void dftracer_region_drop(dftracer_region* region) {
-  if (region == nullptr || span_of(region).id == 0) return;
-  Span& span = span_of(region);
-  ThreadState* t = dft::buffer::this_thread();
-  if (t != nullptr && static_cast<std::uint32_t>(t->generation) == span.generation) {
-    dft::buffer::leave(*t, span);
-  }
-  span.args.clear();
-  span.id = 0;
+  if (region != nullptr && span_of(region).live != 0) dft::buffer::drop_span(span_of(region));
 }
 
 DFT_EXPORT void dftracer_instant(const char* name, const char* category, const dftracer_arg* args,
@@ -221,16 +250,16 @@ DFT_EXPORT void dftracer_metadata(const char* key, const char* value) {
   if (t == nullptr) return;
   const std::string_view text = text_or(key, "unnamed");
   const std::uint32_t id = dft::buffer::g_names.id(text);
-  Args args;
-  args.init();
-  if (id == 0) args.put_bytes(0, ArgType::kString, text);
-  args.put_bytes(0, ArgType::kString, value != nullptr ? value : "");
+  Draft draft;
+  draft.init();
+  if (id == 0) draft.put_bytes(0, ArgType::kString, text);
+  draft.put_bytes(0, ArgType::kString, value != nullptr ? value : "");
   dft::buffer::write_record(
       *t,
       {0, dft::record::Kind::kMetadata, static_cast<std::uint8_t>(id == 0 ? dft::record::kInlineName : 0),
        0, id, 0, t->parent != 0 ? t->parent : dft::buffer::new_id(*t), 0, 0, 0},
-      args.data(), args.size());
-  args.clear();
+      draft.args(), draft.args_size());
+  draft.clear();
 }
 
 DFT_EXPORT struct DFTracerData* dftracer_region_new(const char* name, const char* category,

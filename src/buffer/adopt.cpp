@@ -1,4 +1,5 @@
 // Reading a spool that somebody else wrote: everything is checked, nothing is trusted.
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -33,20 +34,44 @@ const char* check_head(const SpoolHead& head, std::size_t size) {
   const auto* text = reinterpret_cast<const char*>(&head) + head.preamble_offset;
   if (head.preamble_size == 0 || text[head.preamble_size - 1] != '\n') return "its preamble is damaged";
   if (head.segments.load() > kMaxSegments) return "its table of segments is damaged";
+  std::uint64_t after = kFixedSize + head.preamble_size;  // segments follow each other, never overlap
   for (std::uint32_t s = 0; s < head.segments.load(); ++s) {
     const Segment& segment = head.segment[s];
     const std::uint64_t bytes = std::uint64_t{segment.chunk_size} * segment.chunks;
     if (segment.chunk_size < kSmallChunk || segment.chunk_size % kPage != 0 || segment.chunks == 0 ||
-        segment.offset % kPage != 0 || segment.offset < kFixedSize || segment.offset > size ||
+        segment.offset % kPage != 0 || segment.offset < after || segment.offset > size ||
         bytes > size - segment.offset) {
       return "its table of segments is damaged";
     }
+    after = segment.offset + bytes;
   }
   if (head.intent.entries > kMaxBatch) return "its last intent is damaged";
   return nullptr;
 }
 
+// Makes one chunk's head agree with its segment. What nobody appends to any more is there to be drained.
+void check_chunk(ChunkHead& chunk, const Segment& segment, SpoolHead& head) {
+  const auto state = static_cast<ChunkState>(chunk.state.load());
+  if (chunk.size != segment.chunk_size) {
+    chunk.size = segment.chunk_size;
+    if (chunk.committed.load() != 0) head.lost.fetch_add(1);
+    chunk.committed.store(0);
+  }
+  if (chunk.committed.load() > room(chunk)) chunk.committed.store(room(chunk));
+  if (chunk.drained.load() > chunk.committed.load()) chunk.drained.store(chunk.committed.load());
+  if (state == ChunkState::kNames) {
+    chunk.drained.store(0);  // this process has read none of them
+  } else if (state != ChunkState::kFree) {
+    chunk.state.store(static_cast<std::uint32_t>(ChunkState::kFull));
+  }
+}
+
 }  // namespace
+
+void Spool::discard() noexcept {
+  this->~Spool();
+  sys::unmap(this, sizeof(Spool));
+}
 
 Spool* Spool::adopt(std::byte* image, std::size_t size, const char* path, const char** what) noexcept {
   *what = size < kFixedSize ? "it is too short" : check_head(*reinterpret_cast<SpoolHead*>(image), size);
@@ -74,33 +99,22 @@ Spool* Spool::adopt(std::byte* image, std::size_t size, const char* path, const 
   const bool apply = in_file && intended != head.applied_number.load();
   if (apply) {
     head.trace_size = head.intent.to;
-    head.trace_lines += head.intent.lines;
+    head.trace_lines = head.intent.lines;
+    head.lost_written = head.intent.lost;
+    if (head.intent.ends != 0) head.flags |= kEnded;
   }
-  std::uint32_t s = 0;
-  spool->each_chunk([&](ChunkHead& chunk, std::uint64_t offset) {
-    while (offset >= head.segment[s].offset + std::uint64_t{head.segment[s].chunk_size} *
-                                                  head.segment[s].chunks ||
-           offset < head.segment[s].offset) {
-      if (++s == head.segments.load()) s = 0;
+  for (std::uint32_t s = 0; s < head.segments.load(); ++s) {
+    const Segment& segment = head.segment[s];
+    for (std::uint32_t i = 0; i < segment.chunks; ++i) {
+      const std::uint64_t at = std::uint64_t{i} * segment.chunk_size;
+      auto& chunk = *reinterpret_cast<ChunkHead*>(spool->base_[s] + at);
+      check_chunk(chunk, segment, head);
+      for (std::uint32_t e = 0; apply && e < head.intent.entries; ++e) {
+        if (head.intent.entry[e].chunk_offset != segment.offset + at) continue;
+        chunk.drained.store(std::min(head.intent.entry[e].drained, chunk.committed.load()));
+      }
     }
-    const bool names = chunk.state.load() == static_cast<std::uint32_t>(ChunkState::kNames);
-    if (chunk.size != head.segment[s].chunk_size) {
-      chunk.size = head.segment[s].chunk_size;
-      if (chunk.committed.load() != 0) head.lost.fetch_add(1);
-      chunk.committed.store(0);
-    }
-    if (chunk.committed.load() > room(chunk)) chunk.committed.store(room(chunk));
-    if (names) {
-      chunk.drained.store(0);  // this process has read none of them
-      return;
-    }
-    for (std::uint32_t i = 0; apply && i < head.intent.entries; ++i) {
-      if (head.intent.entry[i].chunk_offset == offset) chunk.drained.store(head.intent.entry[i].drained);
-    }
-    if (chunk.drained.load() > chunk.committed.load()) chunk.drained.store(chunk.committed.load());
-    const bool empty = chunk.state.load() == static_cast<std::uint32_t>(ChunkState::kFree);
-    chunk.state.store(static_cast<std::uint32_t>(empty ? ChunkState::kFree : ChunkState::kFull));
-  });
+  }
   head.applied_number.store(intended);
   return spool;
 }

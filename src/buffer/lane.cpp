@@ -25,7 +25,7 @@ constinit std::atomic<Guard*> g_guard{&g_off};
 constinit Hooks g_hooks{};
 constinit std::atomic<Spool*> g_spool{nullptr};
 constinit std::atomic<bool> g_on{false};
-thread_local constinit ThreadState t_thread = {kNever, {}, 0, 0, 0, 0, 0, 0, nullptr};
+thread_local constinit ThreadState t_thread = {kNever, {}, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr};
 
 namespace {
 
@@ -45,7 +45,7 @@ void thread_ends(void*) {
     if (g_hooks.filled != nullptr) g_hooks.filled();
   }
   if (t.handlers != nullptr) sys::unmap(t.handlers, kPage);
-  t = {kNever, {}, 0, 0, 0, 0, 0, 0, nullptr};
+  t = {kNever, {}, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr};
 }
 
 void prepare_process() {
@@ -66,7 +66,8 @@ void prepare_process() {
 // The name that the program gave its thread. The main thread's is the program's own: not interesting.
 void announce_thread(ThreadState& t) {
   char name[32] = {};
-  if (static_cast<int>(t.thread) == sys::process_id() ||
+  const Spool* spool = g_spool.load();
+  if (spool == nullptr || !spool->shows_threads() || static_cast<int>(t.thread) == sys::process_id() ||
       sys::call(SYS_prctl, PR_GET_NAME, name, 0, 0, 0) != 0) {
     return;
   }
@@ -102,7 +103,7 @@ bool reclaim_dead_threads(Spool& spool) {
 
 ChunkHead* find_chunk(Spool& spool, ThreadState& t, bool first, std::size_t size) {
   const bool huge = size > kLargeChunk - sizeof(ChunkHead);
-  const bool small = first && !huge;
+  const bool small = first && size <= kSmallChunk - sizeof(ChunkHead);
   for (int attempt = 0; attempt < 64; ++attempt) {
     if (ChunkHead* chunk = spool.take(size, first, t.thread)) return chunk;
     // A burst is taken up by growing; past that, whoever needs room makes some.
@@ -133,12 +134,13 @@ ThreadState* attach_thread() noexcept {
   SlowPath slow;
   if (!g_hooks.begin()) return nullptr;
   ThreadState& t = t_thread;
+  if (t.generation == g_guard.load()->generation.load()) return &t;  // begin() recorded on it already
   Lane* handlers = t.handlers;
   if (handlers != nullptr) std::memset(static_cast<void*>(handlers), 0, sizeof(Lane) * kHandlerLanes);
   t = {};
   t.handlers = handlers;
   t.generation = g_guard.load()->generation.load();
-  t.serial = g_serials.fetch_add(1) + 1;
+  t.live = std::uint64_t{g_serials.fetch_add(1) + 1} << 32 | static_cast<std::uint32_t>(t.generation);
   t.thread = static_cast<std::uint32_t>(sys::thread_id());
   if (g_have_key.load()) pthread_setspecific(g_exit_key, &t);
   announce_thread(t);

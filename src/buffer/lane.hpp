@@ -31,9 +31,12 @@ struct ThreadState {
   std::uint64_t next_id;
   std::uint64_t last_id;
   std::uint64_t parent;  // innermost open span
+  std::uint64_t live;    // low half: generation; high half: differs between threads. Never 0
   std::uint32_t level;   // open spans
-  std::uint32_t serial;  // differs between threads, and before and after a fork
   std::uint32_t thread;
+  std::uint32_t cut_level;  // spans from this level on that are older than cut_id were taken off the
+  std::uint64_t cut_id;     // stack by the end of one that enclosed them
+  std::uint64_t handed_seen;  // g_handed at the last look
   Lane* handlers;  // lanes for signal handlers that interrupt a reserve, made when first needed
 };
 extern thread_local constinit ThreadState t_thread __attribute__((tls_model("initial-exec")));

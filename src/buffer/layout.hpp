@@ -68,9 +68,10 @@ struct Owner {
 struct Intent {
   std::uint64_t from;  // length of the trace file before
   std::uint64_t to;    // and after
-  std::uint64_t lines;
+  std::uint64_t lines;  // trace_lines after it
+  std::uint64_t lost;   // lost_written after it
   std::uint32_t entries;
-  std::uint32_t reserved;
+  std::uint32_t ends;  // 1: the end record is in it
   struct Entry {
     std::uint64_t chunk_offset;  // in the spool file
     std::uint64_t drained;
@@ -80,8 +81,7 @@ struct Intent {
 enum HeadFlag : std::uint32_t {
   kCompressed = 1,
   kNoThreadIds = 2,
-  kLocalElsewhere = 4,  // the trace is in another directory, whose note names this file
-  kRanOut = 8,          // the owner went past its end (exit) and recorded more afterwards
+  kEnded = 4,  // the end record is in the trace
 };
 
 struct SpoolHead {
@@ -95,6 +95,7 @@ struct SpoolHead {
   std::uint32_t time_divisor_log10;  // nanoseconds to the trace's unit: 0, 3, 6 or 9
   std::uint32_t compression_level;
   Owner owner;
+  char mapped_name[64];  // base name of this file when it was mapped: the kernel may go on showing that one
   char trace_name[256];  // base name of the trace file, in the directory of the spool or of its note
   std::uint64_t preamble_offset;  // text that opens the trace file
   std::uint64_t preamble_size;

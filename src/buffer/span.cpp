@@ -4,22 +4,134 @@
 
 namespace dft::buffer {
 
-bool Args::enlarge(std::size_t n) noexcept {
+bool Draft::enlarge(std::size_t n) noexcept {
   const std::size_t wanted = (used_ + n) * 2;
   if (wanted > record::kMaxRecord) return false;
   SlowPath slow;
-  auto* bigger = static_cast<std::byte*>(std::realloc(heap_, wanted));
+  auto* bigger = static_cast<std::byte*>(std::realloc(in_place() ? nullptr : args_, wanted));
   if (bigger == nullptr) return false;
-  if (heap_ == nullptr) std::memcpy(bigger, inline_, used_);
-  heap_ = bigger;
+  if (in_place()) std::memcpy(bigger, inline_, used_);
+  args_ = bigger;
   capacity_ = static_cast<std::uint32_t>(wanted);
   return true;
 }
 
-void Args::release() noexcept {
-  std::free(heap_);
-  heap_ = nullptr;
+void Draft::release() noexcept {
+  std::free(args_);
+  args_ = inline_;
   capacity_ = sizeof inline_;
+}
+
+void Draft::put_bytes(std::uint32_t key, record::ArgType type, std::string_view bytes) noexcept {
+  if (bytes.size() > record::kMaxString) bytes = bytes.substr(0, record::kMaxString);
+  const std::size_t size = record::padded(bytes.size());
+  if (capacity_ - used_ < sizeof(record::Arg) + size && !enlarge(sizeof(record::Arg) + size)) return;
+  try_put(key, type, bytes.size());
+  if (bytes.empty()) return;
+  std::memset(args_ + used_ + size - 8, 0, 8);  // no stray bytes of the stack in the spool
+  std::memcpy(args_ + used_, bytes.data(), bytes.size());
+  used_ += static_cast<std::uint32_t>(size);
+}
+
+constinit std::atomic<std::uint64_t> g_handed{0};
+
+namespace {
+
+struct Handed {
+  std::uint64_t live;
+  std::uint64_t id;
+  std::uint64_t parent;
+  std::uint32_t level;
+};
+constexpr std::size_t kMostHanded = 64;  // older ones are forgotten: only levels suffer
+Handed g_handed_list[kMostHanded];
+Lock g_handed_lock;
+
+void hand_back(const Span& span) noexcept {
+  SlowPath slow;
+  Locked locked(g_handed_lock);
+  const record::Head& head = span.draft.head;
+  g_handed_list[g_handed.load() % kMostHanded] = {span.live, head.id, head.parent, head.level};
+  g_handed.fetch_add(1);
+}
+
+// Takes the span off the thread's stack. A span that is no longer on it was crossed by its parent's end,
+// or is ended on another thread: it gets a lane of its own in the trace.
+void leave(ThreadState& t, Span& span) noexcept {
+  record::Head& head = span.draft.head;
+  if (t.live != span.live) {
+    head.flags |= record::kOwnLane;
+    hand_back(span);
+    return;
+  }
+  if (t.parent != head.id) {
+    const bool cut = head.id < t.cut_id && head.level >= t.cut_level;
+    if (cut || head.level >= t.level) {
+      head.flags |= record::kOwnLane;
+      return;
+    }
+    // Spans inside it were never ended, or will be later: they leave the stack with it.
+    if (t.cut_id == 0 || head.level <= t.cut_level) {
+      t.cut_id = t.next_id;
+      t.cut_level = head.level;
+    }
+    t.level = head.level;
+  }
+  t.parent = head.parent;
+  --t.level;
+}
+
+// Begun before a fork or a restart, it belongs to the parent, or to a trace that is closed.
+bool is_current(const ThreadState* t, const Span& span) noexcept {
+  return t != nullptr && static_cast<std::uint32_t>(t->live) == static_cast<std::uint32_t>(span.live);
+}
+
+}  // namespace
+
+// Looks at the top of the stack only: what is covered by an open span is taken off when that one ends.
+void take_back(ThreadState& t) noexcept {
+  if (t.handed_seen == g_handed.load(std::memory_order_relaxed)) return;
+  SlowPath slow;
+  Locked locked(g_handed_lock);
+  bool covered = false;
+  for (bool again = true; again;) {
+    again = covered = false;
+    for (Handed& handed : g_handed_list) {
+      if (handed.live != t.live) continue;
+      const bool gone =
+          handed.level > t.level || (handed.id < t.cut_id && handed.level >= t.cut_level);
+      if (handed.id == t.parent) {
+        t.parent = handed.parent;
+        --t.level;
+        handed = {};
+        again = true;  // the one below it may be gone as well
+      } else if (gone) {
+        handed = {};
+      } else {
+        covered = true;
+      }
+    }
+  }
+  t.handed_seen = covered ? ~std::uint64_t{0} : g_handed.load();
+}
+
+void close_span(Span& span, std::uint64_t end) noexcept {
+  ThreadState* t = this_thread();
+  if (is_current(t, span)) {
+    take_back(*t);
+    leave(*t, span);
+    span.draft.head.duration = end - span.draft.head.start;
+    write_record(*t, span.draft.head, span.draft.args(), span.draft.args_size());
+  }
+  span.draft.clear();
+  span.live = 0;
+}
+
+void drop_span(Span& span) noexcept {
+  ThreadState* t = this_thread();
+  if (is_current(t, span)) leave(*t, span);
+  span.draft.clear();
+  span.live = 0;
 }
 
 }  // namespace dft::buffer

@@ -11,98 +11,110 @@
 
 namespace dft::buffer {
 
-// Arguments in the form in which they follow a record's head.
-class Args {
+// A record in the making: its head, and the arguments that follow it, in place as long as they fit. Not
+// movable, because it points into itself.
+class Draft {
  public:
-  void put(std::uint32_t key, record::ArgType type, std::uint64_t word) noexcept {
-    if (std::byte* to = more(sizeof(record::Arg))) {
-      const record::Arg arg{key, type, {}, word};
-      std::memcpy(to, &arg, sizeof arg);
-    }
-  }
-  void put_bytes(std::uint32_t key, record::ArgType type, std::string_view bytes) noexcept {
-    if (bytes.size() > record::kMaxString) bytes = bytes.substr(0, record::kMaxString);
-    const std::size_t size = record::padded(bytes.size());
-    if (std::byte* to = more(sizeof(record::Arg) + size)) {
-      const record::Arg arg{key, type, {}, bytes.size()};
-      std::memcpy(to, &arg, sizeof arg);
-      if (bytes.empty()) return;
-      std::memset(to + sizeof arg + size - 8, 0, 8);  // no stray bytes of the stack in the spool
-      std::memcpy(to + sizeof arg, bytes.data(), bytes.size());
-    }
-  }
-  [[nodiscard]] const std::byte* data() const noexcept { return heap_ != nullptr ? heap_ : inline_; }
-  [[nodiscard]] std::size_t size() const noexcept { return used_; }
-  void clear() noexcept {
-    if (heap_ != nullptr) [[unlikely]] release();
-    used_ = 0;
-  }
   void init() noexcept {
-    heap_ = nullptr;
+    args_ = inline_;
     used_ = 0;
     capacity_ = sizeof inline_;
   }
+  // The hot path's half: false when the argument does not fit as things are.
+  bool try_put(std::uint32_t key, record::ArgType type, std::uint64_t word) noexcept {
+    if (capacity_ - used_ < sizeof(record::Arg)) [[unlikely]] return false;
+    const record::Arg arg{key, type, {}, word};
+    std::memcpy(args_ + used_, &arg, sizeof arg);
+    used_ += sizeof arg;
+    return true;
+  }
+  void put(std::uint32_t key, record::ArgType type, std::uint64_t word) noexcept {
+    if (try_put(key, type, word) || !enlarge(sizeof(record::Arg))) return;
+    try_put(key, type, word);
+  }
+  void put_bytes(std::uint32_t key, record::ArgType type, std::string_view bytes) noexcept;
+  [[nodiscard]] const std::byte* args() const noexcept { return args_; }
+  [[nodiscard]] std::size_t args_size() const noexcept { return used_; }
+  [[nodiscard]] bool in_place() const noexcept { return args_ == inline_; }
+  void clear() noexcept {
+    if (!in_place()) [[unlikely]] release();
+    used_ = 0;
+  }
+  // Copies head and arguments, which are in place, in steps of 16 bytes: up to 8 more than there are.
+  void copy_to(std::byte* to) const noexcept {
+    std::memcpy(to, &head, sizeof head);
+    for (std::size_t i = 0; i < used_; i += 16) std::memcpy(to + sizeof head + i, inline_ + i, 16);
+  }
 
  private:
-  std::byte* more(std::size_t n) noexcept {
-    if (capacity_ - used_ < n) [[unlikely]] {
-      if (!enlarge(n)) return nullptr;
-    }
-    std::byte* to = (heap_ != nullptr ? heap_ : inline_) + used_;
-    used_ += static_cast<std::uint32_t>(n);
-    return to;
-  }
   bool enlarge(std::size_t n) noexcept;
   void release() noexcept;
 
-  std::byte* heap_;
+  std::byte* args_;
   std::uint32_t used_;
   std::uint32_t capacity_;
-  std::byte inline_[184];
+
+ public:
+  record::Head head;
+
+ private:
+  std::byte inline_[176];
 };
 
 struct Span {
-  std::uint64_t start;
-  std::uint64_t id;  // 0: not recording
-  std::uint64_t parent;
-  std::uint32_t name;
-  std::uint32_t category;
-  std::uint32_t generation;
-  std::uint32_t serial;
-  std::uint16_t level;
-  std::uint8_t flags;
-  std::uint8_t reserved[5];
-  Args args;
+  std::uint64_t live;  // ThreadState::live of its thread, 0: not recording. First, where the C header looks
+  Draft draft;
 };
-static_assert(sizeof(Span) == 248);
+static_assert(sizeof(Span) == 248 && 176 % 16 == 0);
 
 // Appends name and category as strings where they have no ids.
-inline std::uint8_t inline_names(Args& args, std::uint32_t name, std::string_view name_text,
+inline std::uint8_t inline_names(Draft& draft, std::uint32_t name, std::string_view name_text,
                                  std::uint32_t category, std::string_view category_text) noexcept {
   std::uint8_t flags = 0;
   if (name == 0) {
-    args.put_bytes(0, record::ArgType::kString, name_text);
+    draft.put_bytes(0, record::ArgType::kString, name_text);
     flags |= record::kInlineName;
   }
   if (category == 0) {
-    args.put_bytes(0, record::ArgType::kString, category_text);
+    draft.put_bytes(0, record::ArgType::kString, category_text);
     flags |= record::kInlineCategory;
   }
   return flags;
 }
 
+// The thread has an id left. The start is the caller's to set, last of all.
 inline void open_span(ThreadState& t, Span& span, std::uint32_t name, std::uint32_t category) noexcept {
-  span.id = new_id(t);
-  span.parent = t.parent;
-  span.name = name;
-  span.category = category;
-  span.generation = static_cast<std::uint32_t>(t.generation);
-  span.serial = t.serial;
-  t.parent = span.id;
+  record::Head& head = span.draft.head;
+  const std::uint64_t id = t.next_id++;
   const std::uint32_t level = ++t.level;
-  span.level = static_cast<std::uint16_t>(level < 0xffff ? level : 0xffff);
-  span.flags = 0;
-  span.args.init();
+  head.kind = record::Kind::kSpan;
+  head.flags = 0;
+  head.level = static_cast<std::uint16_t>(level < 0xffff ? level : 0xffff);
+  head.name = name;
+  head.category = category;
+  head.id = id;
+  head.parent = t.parent;
+  t.parent = id;
+  span.draft.init();
+  span.live = t.live;
+}
+
+// How many spans were ended on another thread than they began on. Their own thread still has them on its
+// stack, and takes them off when it sees this change. Rare, so the hot path only reads it.
+extern std::atomic<std::uint64_t> g_handed;
+void take_back(ThreadState& t) noexcept;
+
+// Begins a span where nothing unusual is in the way: the thread is attached and has ids left.
+inline bool try_open(Span& span, std::uint32_t name, std::uint32_t category) noexcept {
+  ThreadState& t = t_thread;
+  const Guard* guard = g_guard.load(std::memory_order_relaxed);
+  if (t.generation != guard->generation.load(std::memory_order_relaxed) || t.next_id == t.last_id ||
+      t.handed_seen != g_handed.load(std::memory_order_relaxed) || !record::g_counter_clock) [[unlikely]] {
+    return false;
+  }
+  open_span(t, span, name, category);
+  span.draft.head.start = record::counter_ticks();
+  return true;
 }
 
 // One record with its arguments behind it; false when it was lost.
@@ -118,31 +130,35 @@ inline bool write_record(ThreadState& t, record::Head head, const std::byte* arg
   return true;
 }
 
-// Takes the span off the thread's stack. A span that is no longer on it was crossed by its parent's end,
-// or is ended on another thread: it gets a lane of its own in the trace.
-inline void leave(ThreadState& t, Span& span) noexcept {
-  if (t.serial == span.serial && (t.parent == span.id || span.level < t.level)) [[likely]] {
-    t.parent = span.parent;
-    t.level = span.level - 1u;
-  } else {
-    span.flags |= record::kOwnLane;
-  }
-}
+// The general ways: any thread, any order, any size. `close_span` records, `drop_span` does not.
+void close_span(Span& span, std::uint64_t end) noexcept;
+void drop_span(Span& span) noexcept;
 
-inline void close_span(Span& span) noexcept {
-  if (span.id == 0) return;
-  const std::uint64_t end = record::ticks();
-  ThreadState* t = this_thread();
-  // Begun before a fork or a restart: it belongs to the parent, or to a trace that is closed.
-  if (t != nullptr && static_cast<std::uint32_t>(t->generation) == span.generation) [[likely]] {
-    leave(*t, span);
-    write_record(*t,
-                 {0, record::Kind::kSpan, span.flags, span.level, span.name, span.category, span.id,
-                  span.parent, span.start, end - span.start},
-                 span.args.data(), span.args.size());
+// Ends and records a span where nothing unusual is in the way: it is the innermost of its thread, nobody is
+// in the middle of a record, and the record fits into the chunk.
+inline bool try_close(Span& span) noexcept {
+  if (!record::g_counter_clock) [[unlikely]] return false;
+  const std::uint64_t end = record::counter_ticks();
+  ThreadState& t = t_thread;
+  const Guard* guard = g_guard.load(std::memory_order_relaxed);
+  Lane& lane = t.lane;
+  Draft& draft = span.draft;
+  const std::size_t total = sizeof(record::Head) + draft.args_size();
+  if (t.generation != guard->generation.load(std::memory_order_relaxed) || t.live != span.live ||
+      t.parent != draft.head.id || lane.busy ||
+      static_cast<std::size_t>(lane.end - lane.cursor) < total + 8 || !draft.in_place()) [[unlikely]] {
+    return false;
   }
-  span.args.clear();
-  span.id = 0;
+  t.parent = draft.head.parent;
+  --t.level;
+  lane.busy = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  draft.head.size = static_cast<std::uint32_t>(total);
+  draft.head.duration = end - draft.head.start;
+  draft.copy_to(lane.cursor);
+  commit({lane.cursor, &lane}, total);
+  span.live = 0;
+  return true;
 }
 
 }  // namespace dft::buffer

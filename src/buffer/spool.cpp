@@ -47,6 +47,11 @@ Spool* Spool::create(const char* path, std::size_t preamble_size, int* error) no
     std::memcpy(spool->head_->magic, kMagic, sizeof kMagic);
     spool->head_->version = kVersion;
     spool->head_->head_size = sizeof(SpoolHead);
+    const char* slash = std::strrchr(path, '/');
+    const char* base = slash != nullptr ? slash + 1 : path;
+    if (std::strlen(base) < sizeof spool->head_->mapped_name) {
+      std::strcpy(spool->head_->mapped_name, base);
+    }
     spool->head_->preamble_offset = kFixedSize;
     if (!spool->add_segment(fd, kSmallChunk, 6)) *error = -ENOSPC;
   }
@@ -120,7 +125,8 @@ ChunkHead* Spool::take(std::size_t need, bool first_of_thread, std::uint32_t thr
 
 bool Spool::grow(std::size_t need, bool small) noexcept {
   Locked locked(grow_lock_);
-  std::uint32_t chunk_size = small ? kSmallChunk : kLargeChunk;
+  const bool fits_small = small && need <= kSmallChunk - sizeof(ChunkHead);
+  std::uint32_t chunk_size = fits_small ? kSmallChunk : kLargeChunk;
   while (chunk_size - sizeof(ChunkHead) < need) chunk_size *= 2;
   std::uint32_t chunks = 8;
   if (chunk_size > kLargeChunk) {

@@ -20,7 +20,10 @@ class Spool {
   // hold together; `*what` then says what. Damage inside one chunk costs that chunk only.
   static Spool* adopt(std::byte* image, std::size_t size, const char* path, const char** what) noexcept;
 
+  void discard() noexcept;  // of an adopted one, whose image is the caller's
+
   SpoolHead& head() noexcept { return *head_; }
+  [[nodiscard]] bool shows_threads() const noexcept { return (head_->flags & kNoThreadIds) == 0; }
   record::Timeline& timeline() noexcept { return *timeline_; }
   char* preamble() noexcept { return preamble_; }
   [[nodiscard]] const char* path() const noexcept { return path_; }

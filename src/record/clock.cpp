@@ -108,7 +108,8 @@ void Timeline::follow() noexcept {
   } else {
     const std::uint64_t line = to_ns(now.tick);
     const std::uint64_t error = truth > line ? truth - line : line - truth;
-    const std::uint64_t tolerance = count < 256 ? 200 : count < 1024 ? 1000 : 10'000;
+    // Twice as patient after every 32 knots, so that the table lasts for any run.
+    const std::uint64_t tolerance = std::uint64_t{200} << (count / 32);
     if (error > tolerance && count + 2 <= kKnots) bend(now, truth);
   }
   until = now.tick;

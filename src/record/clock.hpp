@@ -18,17 +18,21 @@ inline std::uint64_t monotonic_ns() noexcept {
   return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-inline std::uint64_t ticks() noexcept {
+// Only where g_counter_clock says so.
+inline std::uint64_t counter_ticks() noexcept {
 #if defined(__x86_64__)
-  if (g_counter_clock) [[likely]] return __builtin_ia32_rdtsc();
+  return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
-  if (g_counter_clock) [[likely]] {
-    std::uint64_t value;
-    asm volatile("mrs %0, cntvct_el0" : "=r"(value));
-    return value;
-  }
+  std::uint64_t value;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(value));
+  return value;
+#else
+  return 0;
 #endif
-  return monotonic_ns();
+}
+
+inline std::uint64_t ticks() noexcept {
+  return g_counter_clock ? counter_ticks() : monotonic_ns();
 }
 
 // From `tick` on, wall time is `ns + (t - tick) * rate / 2^32`.
@@ -49,7 +53,7 @@ Moment read_moment() noexcept;
 // every tick that has once been converted. So spans that nest in ticks nest in the trace, however long
 // the run, while the line follows the kernel's clock. It lives in the spool, where a recoverer finds it.
 struct Timeline {
-  static constexpr std::uint32_t kKnots = 2048;
+  static constexpr std::uint32_t kKnots = 500;  // with the rest, three pages
   std::uint64_t wall_offset;  // wall time minus monotonic time, read once
   Moment first;
   Moment recent;          // a reading of about a second ago: its rate is today's, not the average

@@ -54,14 +54,20 @@ std::uint64_t own_pid_namespace() {
 
 enum class Mapped { kYes, kNo, kUnreadable };
 
-// Looks for "/<name>" at the end of a line of the map of memory, whatever directory it is shown in.
-Mapped is_mapped(std::uint32_t pid, const char* name) {
+bool ends_a_line(const char* text, std::size_t have, const char* name) {
+  char wanted[300];
+  const int length = std::snprintf(wanted, sizeof wanted, "/%s", name);
+  const auto* hit =
+      static_cast<const char*>(memmem(text, have, wanted, static_cast<std::size_t>(length)));
+  return hit != nullptr && hit + length < text + have && (hit[length] == '\n' || hit[length] == ' ');
+}
+
+// Looks for a file in the map of memory by its name, whatever directory it is shown in.
+Mapped is_mapped(std::uint32_t pid, const char* name, const char* other_name) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%u/maps", pid);
   const int fd = sys::open(path, O_RDONLY);
   if (fd < 0) return fd == -ENOENT ? Mapped::kNo : Mapped::kUnreadable;
-  char wanted[300];
-  const int length = std::snprintf(wanted, sizeof wanted, "/%s", name);
   char text[16384];
   std::size_t have = 0;
   Mapped found = Mapped::kNo;
@@ -71,9 +77,7 @@ Mapped is_mapped(std::uint32_t pid, const char* name) {
     if (got < 0) found = Mapped::kUnreadable;
     if (got <= 0) break;
     have += static_cast<std::size_t>(got);
-    const char* hit = static_cast<const char*>(
-        memmem(text, have, wanted, static_cast<std::size_t>(length)));
-    if (hit != nullptr && hit + length < text + have && (hit[length] == '\n' || hit[length] == ' ')) {
+    if (ends_a_line(text, have, name) || ends_a_line(text, have, other_name)) {
       found = Mapped::kYes;
       break;
     }
@@ -99,7 +103,7 @@ void describe_self(buffer::Owner& owner) noexcept {
   owner.user = static_cast<std::uint32_t>(sys::call(SYS_geteuid));
 }
 
-Life life_of(const buffer::Owner& owner, const char* spool) noexcept {
+Life life_of(const buffer::Owner& owner, const char* spool, const char* mapped_as) noexcept {
   buffer::Owner self{};
   describe_self(self);
   const bool same_boot = std::strncmp(owner.boot, self.boot, sizeof owner.boot) == 0;
@@ -121,7 +125,7 @@ Life life_of(const buffer::Owner& owner, const char* spool) noexcept {
   if (stat.state == 'X') return Life::kGone;
   // A process whose first thread has ended looks like a zombie while its other threads run on.
   if (stat.state == 'Z') return stat.threads > 1 ? Life::kRuns : Life::kGone;
-  return is_mapped(owner.pid, spool) == Mapped::kNo ? Life::kGone : Life::kRuns;
+  return is_mapped(owner.pid, spool, mapped_as) == Mapped::kNo ? Life::kGone : Life::kRuns;
 }
 
 std::uint64_t process_key(const buffer::Owner& owner) noexcept {

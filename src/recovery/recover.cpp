@@ -110,40 +110,60 @@ std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot
   sink::Sink* sink = sink::Sink::create(spool, directory, kBlock);
   if (sink == nullptr) return 0;
   *done = sink->finish(true, true);
+  sink->discard();
   const std::uint64_t lines = head.trace_lines - (error == -ESTALE ? 0 : before);
   return before == 0 && lines >= head.preamble_lines ? lines - head.preamble_lines : lines;
 }
 
-Outcome recover_open(const char* directory, const char* path, int fd, struct stat& info,
-                     const Wanted& wanted, Found& found) {
-  Image image;
-  if (!image.read(fd, static_cast<std::uint64_t>(info.st_size))) {
+// What its first page says about a spool, before anything else is read: most are of the living.
+Outcome judge(const char* path, int fd, const struct stat& info, const Wanted& wanted) {
+  alignas(buffer::SpoolHead) std::byte page[buffer::kPage] = {};
+  const long got = sys::pread(fd, page, sizeof page, 0);
+  const auto& head = *reinterpret_cast<const buffer::SpoolHead*>(page);
+  const bool young = wall_seconds() < static_cast<std::uint64_t>(info.st_mtim.tv_sec) + 60;
+  const bool whole = got >= static_cast<long>(sizeof(buffer::SpoolHead));
+  if (info.st_size == 0 || (whole && (head.magic[0] == '\0' || head.owner.pid == 0))) {
     // Nothing was ever put into it. A living process may be about to.
-    if (wall_seconds() < static_cast<std::uint64_t>(info.st_mtim.tv_sec) + 60) return Outcome::kAlive;
-    if (info.st_size != 0) return Outcome::kBroken;
+    if (young) return Outcome::kAlive;
     sys::unlink(path);
     return Outcome::kNothing;
   }
-  const auto& head = *reinterpret_cast<const buffer::SpoolHead*>(image.data());
-  const bool is_ours = image.size() >= buffer::kFixedSize &&
-                       std::memcmp(head.magic, buffer::kMagic, sizeof buffer::kMagic) == 0;
-  if (is_ours && wanted.only_run && head.run != wanted.run) return Outcome::kOther;
+  if (!whole || std::memcmp(head.magic, buffer::kMagic, sizeof head.magic) != 0) {
+    return Outcome::kRecovered;  // to be read, and refused, as a whole
+  }
+  if (wanted.only_run && head.run != wanted.run) return Outcome::kOther;
   const char* base = std::strrchr(path, '/') + 1;
-  Life life = Life::kGone;
-  if (is_ours) life = life_of(head.owner, base);
+  char mapped_as[sizeof head.mapped_name + 1] = {};
+  std::memcpy(mapped_as, head.mapped_name, sizeof head.mapped_name);
+  buffer::Owner owner = head.owner;
+  owner.host[sizeof owner.host - 1] = '\0';
+  owner.boot[sizeof owner.boot - 1] = '\0';
+  const Life life = life_of(owner, base, mapped_as[0] != '\0' ? mapped_as : base);
   if (life == Life::kRuns) return Outcome::kAlive;
   if (life == Life::kCannotTell && !wanted.force &&
-      wall_seconds() < head.heartbeat.load() + kSilentForSeconds) {
+      (young || wall_seconds() < head.heartbeat.load() + kSilentForSeconds)) {
     return Outcome::kUnknown;
   }
-  if (is_ours && head.ready.load() == 0) {  // died while it was being made: holds no event
+  if (head.ready.load() == 0) {  // died while it was being made: holds no event
     sys::unlink(path);
     return Outcome::kNothing;
+  }
+  return Outcome::kRecovered;
+}
+
+Outcome recover_open(const char* directory, const char* path, int fd, struct stat& info,
+                     const Wanted& wanted, Found& found) {
+  const Outcome judged = judge(path, fd, info, wanted);
+  if (judged != Outcome::kRecovered) return judged;
+  Image image;
+  if (!image.read(fd, static_cast<std::uint64_t>(info.st_size))) {
+    if (!wanted.quiet) say("%s cannot be recovered: it cannot be read", path);
+    return Outcome::kBroken;
   }
   const char* what = nullptr;
   buffer::Spool* spool = buffer::Spool::adopt(image.data(), image.size(), path, &what);
   if (spool == nullptr) {
-    say("%s cannot be recovered: %s", path, what);
+    if (!wanted.quiet) say("%s cannot be recovered: %s", path, what);
     return Outcome::kBroken;
   }
   buffer::Owner self{};
@@ -151,6 +171,7 @@ Outcome recover_open(const char* directory, const char* path, int fd, struct sta
   const bool same_boot = std::strncmp(self.boot, spool->head().owner.boot, sizeof self.boot) == 0;
   bool done = false;
   found.events += finish(directory, *spool, same_boot, &done);
+  spool->discard();
   if (!done) return Outcome::kBroken;
   sys::unlink(path);
   return Outcome::kRecovered;
@@ -228,7 +249,6 @@ int recover_directory(const char* directory, const Wanted& wanted, Found& found)
       at += entry->d_reclen;
       const std::string_view name(entry->d_name);
       if (!name.starts_with('.') || !name.ends_with(kSpoolEnding)) continue;
-      if (wanted.skip != nullptr && name == wanted.skip) continue;
       recover_spool(directory, entry->d_name, wanted, found);
     }
   }

@@ -11,10 +11,10 @@ inline constexpr char kSpoolEnding[] = ".spool";
 inline constexpr char kNoteStart[] = "dftracer-spool-at ";
 
 struct Wanted {
-  bool force = false;         // also those whose owner cannot be checked from here
-  bool only_run = false;      // only spools of this run
+  bool force = false;     // also those whose owner cannot be checked from here
+  bool only_run = false;  // only spools of this run
   std::uint64_t run = 0;
-  const char* skip = nullptr;  // base name of the caller's own spool
+  bool quiet = false;  // says nothing about spools that cannot be read: they are not the caller's business
 };
 
 struct Found {

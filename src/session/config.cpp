@@ -150,13 +150,22 @@ Config read(const Environment& environment, Report report, void* context) {
   Config trial;
   const bool switched_off = asked != nullptr && assign(trial, enable, asked) && !trial.enable;
   const char* const file = reader.value("DFTRACER_CONFIGURATION");
+  const std::size_t before_file = pending.size();
   // A program that is not traced is spared the file.
   if (file != nullptr && *file != '\0' && !switched_off) read_yaml_file(config, file, pending);
 
+  const std::size_t after_file = pending.size();
   Lines at_once(report, context);
   reader.apply(enable, asked, at_once);
   reader.apply_all_but_enable();
-  if (!config.enable || report == nullptr) return config;
+  if (report == nullptr) return config;
+  if (!config.enable) {
+    // Whoever names a file expects something of it: that it cannot be used may be why nothing is traced.
+    for (std::size_t i = before_file; asked == nullptr && i < after_file; ++i) {
+      report(context, pending[i].c_str());
+    }
+    return config;
+  }
   reader.report_without_effect();
   for (const std::string& line : pending) report(context, line.c_str());
   return config;

@@ -21,14 +21,16 @@ constexpr std::size_t kLookAt = 256 << 10;
 
 // Makes a directory and its parents; fine when it is there.
 int make_directories(char* path) {
+  int made = sys::make_directory(path);
+  if (made != -ENOENT) return made == -EEXIST ? 0 : made;
   for (char* p = path + 1; *p != '\0'; ++p) {
     if (*p != '/') continue;
     *p = '\0';
-    const int made = sys::make_directory(path);
+    made = sys::make_directory(path);
     *p = '/';
     if (made != 0 && made != -EEXIST && made != -EROFS && made != -EACCES && made != -EPERM) return made;
   }
-  const int made = sys::make_directory(path);
+  made = sys::make_directory(path);
   return made == -EEXIST ? 0 : made;
 }
 
@@ -162,10 +164,12 @@ Existing inspect(const Place& place, const char* trace_name, std::uint64_t run,
   sys::close(fd);
   std::string_view opening = text.view();
   while (!opening.empty() && (opening.front() == ' ' || opening.front() == '\n')) opening.remove_prefix(1);
-  if (!read || !(opening.starts_with("[\n{\"") || opening.starts_with("{\"") || opening == "[" ||
-                 opening.starts_with("[\n"))) {
-    return out;
-  }
+  // Every dialect of the format has these keys; a document of somebody else is not ours to replace.
+  const bool empty = opening == "[" || opening == "[\n" || opening == "[\n]";
+  const bool trace = (opening.starts_with("[\n") || opening.starts_with("{\"")) &&
+                     opening.find("\"ph\":") != std::string_view::npos &&
+                     opening.find("\"pid\":") != std::string_view::npos;
+  if (!read || !(empty || trace)) return out;
   out.what = What::kFinished;
   const std::size_t start = opening.find("\"name\":\"start\",\"cat\":\"dftracer\"");
   if (start == std::string_view::npos) return out;
@@ -182,19 +186,32 @@ Existing inspect(const Place& place, const char* trace_name, std::uint64_t run,
   return out;
 }
 
-void clear_finished(const Place& place, const char* trace_name, std::uint64_t old_run) noexcept {
-  char path[kPath];
+namespace {
+void clear_run(const Place& place, std::uint64_t old_run);
+}  // namespace
+
+void clear_finished(const Place& place, const char* trace_name, const Existing& existing) noexcept {
+  if (existing.what == Existing::What::kFinished) clear_run(place, existing.run);
   Place twin = place;
   twin.compressed = !place.compressed;
   char twin_name[256];
   exact_name(twin, twin_name);
+  if (std::strcmp(twin_name, trace_name) == 0) return;
   const Existing other = inspect(twin, twin_name, 0, 0);
-  if (other.what == Existing::What::kFinished && other.run == old_run && other.size != 0 &&
-      std::strcmp(twin_name, trace_name) != 0 &&
-      sink::join(path, sizeof path, place.directory, "", twin_name, "")) {
-    sys::unlink(path);
+  char path[kPath];
+  if (other.what != Existing::What::kFinished || other.size == 0 ||
+      !sink::join(path, sizeof path, place.directory, "", twin_name, "")) {
+    return;
   }
+  clear_run(place, other.run);
+  sys::unlink(path);
+}
+
+namespace {
+
+void clear_run(const Place& place, std::uint64_t old_run) {
   if (old_run == 0) return;
+  char path[kPath];
   char start[256];
   const int n = std::snprintf(start, sizeof start, "%s-%08llx-", place.stem,
                               static_cast<unsigned long long>(old_run >> 32));
@@ -215,6 +232,8 @@ void clear_finished(const Place& place, const char* trace_name, std::uint64_t ol
   }
   sys::close(list);
 }
+
+}  // namespace
 
 void exact_name(const Place& place, char (&to)[256]) noexcept {
   std::snprintf(to, sizeof to, "%s.pfw%s", place.stem, place.compressed ? ".gz" : "");

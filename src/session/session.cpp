@@ -78,18 +78,16 @@ bool claim(Session& s, buffer::Spool& spool, const char* passing, bool elsewhere
     }
     spool_name(head.trace_name, base);
     if (!sink::join(path, sizeof path, s.place.directory, "", base, "")) return false;
-    if (exact) existing = inspect(s.place, head.trace_name, s.run, key);
-    if (exact && existing.what == Existing::What::kForeign) {
-      say("%s/%s is not a trace: left alone, this trace gets a name of its own", s.place.directory,
-          head.trace_name);
-      may_be_exact = false;
-      continue;
-    }
     const int taken = take_name(passing, path);
     if (taken == 0) {
-      // Looked at again under the name's protection: a predecessor may have finished in between.
+      // Holding the name, see what is there: it cannot change any more.
       if (exact) existing = inspect(s.place, head.trace_name, s.run, key);
-      if (existing.what == Existing::What::kSameRun) {
+      const bool foreign = existing.what == Existing::What::kForeign;
+      if (foreign) {
+        say("%s/%s is not a trace: left alone, this trace gets a name of its own", s.place.directory,
+            head.trace_name);
+      }
+      if (foreign || existing.what == Existing::What::kSameRun) {
         if (take_name(path, passing) != 0) return false;
         may_be_exact = false;
         existing.what = Existing::What::kNothing;
@@ -193,8 +191,8 @@ int open_spool(Session& s, bool may_be_exact) {
     head.trace_size = existing.size;
     // Ids go on. After an exec their number is not known; no file holds more than four to a byte.
     first_id = s.next_id > kFirstId ? s.next_id : existing.size * 4;
-  } else if (existing.what == Existing::What::kFinished) {
-    clear_finished(s.place, head.trace_name, existing.run);
+  } else if (exact) {
+    clear_finished(s.place, head.trace_name, existing);
   }
   const std::uint64_t start_ns = spool->timeline().knots[0].ns;
   const std::uint64_t lines =
@@ -215,6 +213,7 @@ int open_spool(Session& s, bool may_be_exact) {
   s.writer = new (memory) sink::Writer(*s.sink);
   s.spool = spool;
   s.pid = owner.pid;
+  s.sink->heartbeat();
   head.ready.store(1, std::memory_order_release);
   g_sink.store(s.sink);
   g_writer.store(s.writer);
@@ -259,7 +258,7 @@ bool begin() {
   if (error == 0) return true;
   s->failed = true;
   buffer::g_on.store(false);
-  say("cannot record process %d into %s: %s; it runs untraced", sys::process_id(), s->place.directory,
+  say("cannot record process %d into %.400s: %s; it runs untraced", sys::process_id(), s->place.directory,
       reason(error));
   return false;
 }
@@ -306,6 +305,7 @@ void close(Session& s) {
   recovery::Wanted children;
   children.only_run = true;
   children.run = s.run;
+  children.quiet = true;
   recovery::recover_directory(s.place.directory, children, found);
 }
 
@@ -345,10 +345,8 @@ bool open_session(Session& s, const Request& request) {
   }
   if (error == 0) return true;
   buffer::g_on.store(false);
-  say("cannot record into %s: %s; the program runs untraced", s.place.directory[0] != '\0'
-                                                                   ? s.place.directory
-                                                                   : path,
-      reason(error));
+  say("cannot record into %.400s: %s; the program runs untraced",
+      s.place.directory[0] != '\0' ? s.place.directory : path, reason(error));
   return false;
 }
 
@@ -365,7 +363,10 @@ bool start(const Request& request) noexcept try {
   static bool quick_exit_watched = false;
   if (!quick_exit_watched) quick_exit_watched = ::at_quick_exit(at_exit) == 0;
   auto* fresh = new Session;
-  fresh->config = read_config({environ, ::getauxval(AT_SECURE) != 0}, print_report, nullptr);
+  static bool reported = false;  // what is wrong with the settings is said once, however many ask
+  fresh->config =
+      read_config({environ, ::getauxval(AT_SECURE) != 0}, reported ? nullptr : print_report, nullptr);
+  reported = true;
   if (!fresh->config.enable) {
     delete fresh;
     return false;

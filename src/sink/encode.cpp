@@ -1,5 +1,6 @@
 #include "sink/encode.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -122,7 +123,7 @@ void Encoder::set_thread(std::uint32_t thread) noexcept {
   char* p = put(where_, ",\"pid\":");
   p = number(p, process_.pid);
   p = put(p, ",\"tid\":");
-  p = number(p, process_.thread_ids ? thread : process_.pid);
+  p = number(p, thread);
   where_size_ = static_cast<std::size_t>(p - where_);
 }
 
@@ -137,6 +138,7 @@ std::uint64_t Encoder::in_units(std::uint64_t ns) const noexcept {
 
 Encoder::Result Encoder::encode(const std::byte* from, const std::byte* to, std::uint32_t thread,
                                 Text& out) noexcept {
+  if (!process_.thread_ids) thread = process_.pid;
   set_thread(thread);
   no_memory_ = false;
   while (from != to) {
@@ -231,6 +233,42 @@ bool Encoder::line(const Head& head, const std::byte* args, Text& out) noexcept 
   return true;
 }
 
+namespace {
+
+// The last value that the program gave a key is the one that it meant.
+bool is_given_again(std::uint32_t key, std::string_view inline_key, const std::byte* rest,
+                    const std::byte* to) {
+  Fields later(rest, to);
+  Field other;
+  std::string_view other_inline;
+  while (later.next(other)) {
+    if (other.head.type == ArgType::kInlineKey) {
+      other_inline = other.bytes;
+      continue;
+    }
+    if (key != 0 ? other.head.key == key : other.head.key == 0 && other_inline == inline_key) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// Underscores after a reserved key, one more than any other argument of that name has.
+char* Encoder::rename(char* p, std::string_view key, const std::byte* from,
+                      const std::byte* to) const noexcept {
+  std::size_t most = 0;
+  Fields fields(from, to);
+  Field field;
+  while (fields.next(field)) {
+    std::string_view other = field.head.key != 0 ? names_.text(field.head.key) : std::string_view();
+    if (!other.starts_with(key)) continue;
+    other.remove_prefix(key.size());
+    if (other.find_first_not_of('_') == std::string_view::npos) most = std::max(most, other.size());
+  }
+  for (std::size_t i = 0; i <= most && i < 60; ++i) *p++ = '_';
+  return p;
+}
+
 bool Encoder::arguments(const std::byte* from, const std::byte* to, bool first,
                         Text& out) noexcept {
   Fields fields(from, to);
@@ -243,23 +281,19 @@ bool Encoder::arguments(const std::byte* from, const std::byte* to, bool first,
       inline_key = field.bytes;
       continue;
     }
-    if (field.head.key != 0) {
-      // The last value that the program gave a key is the one that it meant.
-      Fields later(rest, to);
-      Field other;
-      bool again = false;
-      while (!again && later.next(other)) again = other.head.key == field.head.key;
-      if (again) continue;
+    if (is_given_again(field.head.key, inline_key, rest, to)) {
+      inline_key = {};
+      continue;
     }
     const std::string_view key = field.head.key != 0 ? names_.text(field.head.key) : inline_key;
     const std::size_t key_room = key.size() * (field.head.key != 0 ? 1 : kEscapeGrowth);
-    if (!room(out, key_room + field.bytes.size() * kEscapeGrowth + 64)) return false;
+    if (!room(out, key_room + field.bytes.size() * kEscapeGrowth + 128)) return false;
     char* p = out.end();
     if (!first) *p++ = ',';
     first = false;
     *p++ = '"';
     p = field.head.key != 0 ? put(p, key) : escape(p, key);
-    if (is_reserved(key)) *p++ = '_';
+    if (is_reserved(key)) [[unlikely]] p = rename(p, key, from, to);
     *p++ = '"';
     *p++ = ':';
     switch (field.head.type) {
@@ -393,7 +427,8 @@ bool Encoder::end(const End& what, Text& out) noexcept {
   p = put(p, ",\"name\":\"end\",\"cat\":\"dftracer\"");
   p = put(p, std::string_view(where_, where_size_));
   p = put(p, ",\"ts\":");
-  p = number(p, what.at_ns == 0 ? last_time_ : in_units(what.at_ns));
+  const std::uint64_t seen = last_time_ != 0 ? last_time_ : in_units(timeline_.to_ns(timeline_.until));
+  p = number(p, what.at_ns == 0 ? seen : in_units(what.at_ns));
   p = put(p, ",\"dur\":0,\"ph\":\"X\",\"args\":{\"hhash\":\"");
   p = put(p, std::string_view(host_, 16));
   p = put(p, "\",\"p_idx\":-1,\"level\":1");

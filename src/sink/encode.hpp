@@ -18,6 +18,10 @@ class NameTable {
   bool read(const std::byte* payload, std::size_t size) noexcept;
   // The escaped text; "?" for an id that is not there.
   [[nodiscard]] std::string_view text(std::uint32_t id) const noexcept;
+  void free() noexcept {
+    escaped_.free();
+    places_.free();
+  }
 
  private:
   struct Place {
@@ -59,6 +63,10 @@ class Encoder {
 
   [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }
   void set_lines(std::uint64_t lines) noexcept { lines_ = lines; }
+  void free() noexcept {
+    names_.free();
+    lane_ends_.free();
+  }
   [[nodiscard]] std::uint64_t last_time() const noexcept { return last_time_; }
 
  private:
@@ -66,6 +74,8 @@ class Encoder {
   bool metadata(const record::Head& head, const std::byte* args, Text& out) noexcept;
   bool arguments(const std::byte* from, const std::byte* to, bool first, Text& out) noexcept;
   bool room(Text& out, std::size_t n) noexcept { return out.ensure(n) || (no_memory_ = true, false); }
+  char* rename(char* p, std::string_view key, const std::byte* from,
+               const std::byte* to) const noexcept;
   std::uint32_t own_lane(std::uint64_t start, std::uint64_t end, Text& out) noexcept;
   void set_thread(std::uint32_t thread) noexcept;
   [[nodiscard]] std::uint64_t in_units(std::uint64_t ns) const noexcept;

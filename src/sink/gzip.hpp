@@ -17,6 +17,7 @@ class Gzip {
   explicit Gzip(unsigned level) noexcept : level_(level < 4 ? level : 1) {}
   // Replaces `out` by one member. False when there is no memory.
   bool member(std::string_view text, std::uint32_t lines, Text& out) noexcept;
+  void free() noexcept { work_.free(); }
 
  private:
   unsigned level_;

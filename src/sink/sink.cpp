@@ -110,13 +110,12 @@ void Sink::read_names() noexcept {
 }
 
 bool Sink::drain(Scope scope) noexcept {
-  // Bounded: a program that records faster than one thread writes must not keep this thread for ever.
-  for (int blocks = 0; blocks < 1024; ++blocks) {
+  for (int blocks = 0;; ++blocks) {
     bool more = false;
     if (!write_batch(scope, &more)) return false;
-    if (!more) return true;
+    // Bounded: a program that records faster than one thread writes must not keep this thread for ever.
+    if (!more || (scope == Scope::kFull && blocks == 1024)) return true;
   }
-  return true;
 }
 
 bool Sink::write_batch(Scope scope, bool* more) noexcept {
@@ -124,7 +123,9 @@ bool Sink::write_batch(Scope scope, bool* more) noexcept {
   Batch batch;
   const bool any = collect(scope, batch);
   const buffer::SpoolHead& head = spool_.head();
-  const bool opening = scope == Scope::kEverything && head.trace_lines == 0;
+  const bool opening = scope == Scope::kEverything &&
+                       (head.trace_lines == 0 ||
+                        (finishing_ && (head.flags & buffer::kEnded) == 0));
   const bool news = head.lost.load() > head.lost_written && scope == Scope::kEverything;
   if (!any && !opening && !news) return true;
   const std::uint64_t now = record::monotonic_ns();
@@ -161,6 +162,7 @@ bool Sink::write_block(Batch& batch) noexcept {
     if (!encoder_.lost(lost - head.lost_written, now, text_)) return false;
   }
   std::uint32_t used = 0;
+  std::uint64_t damaged = 0;
   while (used < batch.count && (used == 0 || text_.size() < block_)) {
     const Batch::Entry& e = batch.entry[used];
     const std::size_t before = text_.size();
@@ -173,11 +175,17 @@ bool Sink::write_block(Batch& batch) noexcept {
       encoder_.set_lines(lines_before);
       break;
     }
-    if (result == Encoder::Result::kBadRecord) spool_.add_lost(1);
+    damaged += result == Encoder::Result::kBadRecord ? 1 : 0;
     ++used;
   }
+  const bool last = finishing_ && used == batch.count && !batch.more;
   batch.count = used;
   lines += encoder_.lines();
+  if (last) {
+    const std::uint64_t now = recovering_ ? 0 : spool_.timeline().to_ns(record::ticks());
+    if (!encoder_.end({head.trace_lines + lines, lost, now, recovering_, details_}, text_)) return false;
+    ++lines;
+  }
   std::string_view block = text_.view();
   if ((head.flags & buffer::kCompressed) != 0) {
     if (!gzip_.member(block, static_cast<std::uint32_t>(lines), member_)) return false;
@@ -186,8 +194,10 @@ bool Sink::write_block(Batch& batch) noexcept {
   buffer::Intent& intent = head.intent;
   intent.from = head.trace_size;
   intent.to = head.trace_size + block.size();
-  intent.lines = lines;
+  intent.lines = head.trace_lines + lines;
+  intent.lost = lost;
   intent.entries = used;
+  intent.ends = last ? 1 : 0;
   for (std::uint32_t i = 0; i < used; ++i) intent.entry[i] = {batch.entry[i].offset, batch.entry[i].to};
   const std::uint64_t number = head.applied_number.load() + 1;
   head.intent_number.store(number, std::memory_order_release);
@@ -202,8 +212,9 @@ bool Sink::write_block(Batch& batch) noexcept {
   head.trace_inode = file.inode;
   head.done_number.store(number, std::memory_order_release);
   head.trace_size = intent.to;
-  head.trace_lines += lines;
+  head.trace_lines = intent.lines;
   head.lost_written = lost;
+  if (last) head.flags |= buffer::kEnded;
   for (std::uint32_t i = 0; i < used; ++i) {
     batch.entry[i].chunk->drained.store(batch.entry[i].to, std::memory_order_release);
   }
@@ -212,6 +223,7 @@ bool Sink::write_block(Batch& batch) noexcept {
     ChunkHead& chunk = *batch.entry[i].chunk;
     if (is(chunk, ChunkState::kFull) && chunk.committed.load() == batch.entry[i].to) set_free(chunk);
   }
+  if (damaged != 0) spool_.add_lost(damaged);
   heartbeat();
   blocks_.fetch_add(1);
   last_error_ = 0;
@@ -266,22 +278,12 @@ bool Sink::finish(bool details, bool recovered) noexcept {
   if (closed_.load()) return true;
   retry_at_ = 0;
   recovering_ = recovered;
+  details_ = details;
+  finishing_ = true;
   bool done = drain(Scope::kEverything);
-  if (done) {
-    buffer::SpoolHead& head = spool_.head();
-    text_.resize(0);
-    encoder_.set_lines(0);
-    FileState file{head.trace_inode, head.trace_size};
-    const std::uint64_t now = recovered ? 0 : spool_.timeline().to_ns(record::ticks());
-    done = encoder_.end({head.trace_lines, head.lost.load(), now, recovered, details}, text_);
-    std::string_view block = text_.view();
-    if (done && (head.flags & buffer::kCompressed) != 0) {
-      done = gzip_.member(block, 1, member_);
-      block = member_.view();
-    }
-    const int error = done ? append(directory_, head.trace_name, block, file) : -ENOMEM;
-    if (error != 0) complain(error);
-    done = error == 0;
+  // Threads that go on recording while the program ends could keep this going for ever.
+  for (int i = 0; done && i < 16 && (spool_.head().flags & buffer::kEnded) == 0; ++i) {
+    done = drain(Scope::kEverything);
   }
   if (!done) {
     say("%s/%s is not complete: its last events are in %s; run `dftracer recover %s` when it can be "
@@ -292,10 +294,17 @@ bool Sink::finish(bool details, bool recovered) noexcept {
   return done;
 }
 
+void Sink::discard() noexcept {
+  this->~Sink();
+  sys::unmap(this, sizeof(Sink));
+}
+
 void Sink::abandon() noexcept {
   closed_.store(true);
   text_.free();
   member_.free();
+  gzip_.free();
+  encoder_.free();
 }
 
 }  // namespace dft::sink

@@ -29,6 +29,8 @@ class Sink {
   // Drops all memory without writing: the spool now belongs to nobody, or to a recoverer.
   void abandon() noexcept;
 
+  // Gives the object's memory back; nobody else may know it.
+  void discard() noexcept;
   // A sign of life for those who cannot see the process.
   void heartbeat() noexcept;
 
@@ -56,6 +58,8 @@ class Sink {
   std::atomic<std::uint64_t> blocks_{0};
   int last_error_ = 0;
   bool recovering_ = false;
+  bool finishing_ = false;
+  bool details_ = true;
   bool complained_ = false;
   bool complained_of_loss_ = false;
   std::uint64_t retry_at_ = 0;

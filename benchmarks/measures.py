@@ -1,0 +1,413 @@
+"""The measures, one function each: run every subject in turn, take medians, compare with the bar.
+
+The subjects take turns inside every repetition, so that a busy moment of the machine hits all of
+them. Where a ratio is the bar, both of its sides come from the same process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from subjects import Bench, Figures, Run
+from table import Row
+
+MISSING = "not available"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is done. The peer gets fewer events where it would take minutes."""
+
+    repeats: int
+    burst: int
+    sustained: int
+    peer_sustained: int
+    threads: int
+    peer_threads: int
+    memory: int
+    peer_memory: int
+    worst: int
+    peer_worst: int
+    starts: int
+    sizes: int
+
+
+FULL = Sizes(
+    repeats=5,
+    burst=100,
+    sustained=5_000_000,
+    peer_sustained=500_000,
+    threads=2_000_000,
+    peer_threads=160_000,
+    memory=10_000_000,
+    peer_memory=2_000_000,
+    worst=10_000_000,
+    peer_worst=1_000_000,
+    starts=200,
+    sizes=1_000_000,
+)
+QUICK = Sizes(
+    repeats=3,
+    burst=40,
+    sustained=1_000_000,
+    peer_sustained=100_000,
+    threads=400_000,
+    peer_threads=40_000,
+    memory=2_000_000,
+    peer_memory=300_000,
+    worst=1_000_000,
+    peer_worst=200_000,
+    starts=100,
+    sizes=200_000,
+)
+
+
+class Measures:
+    def __init__(self, bench: Bench, sizes: Sizes) -> None:
+        self.bench = bench
+        self.sizes = sizes
+        self.subjects = ["bare", "ours", *(["peer"] if bench.has_peer else [])]
+
+    def all(self) -> list[Callable[[], list[Row]]]:
+        return [
+            self.instructions,
+            self.time_of_a_call,
+            self.all_threads_together,
+            self.several_threads,
+            self.memory_and_finalize,
+            self.start_and_end,
+            self.size_on_disk,
+            self.worst_call,
+            self.switched_off,
+        ]
+
+    def _turns(self, measure: Callable[[str], Run], repeats: int | None = None) -> Runs:
+        runs = Runs({subject: [] for subject in self.subjects})
+        for _ in range(repeats or self.sizes.repeats):
+            for subject in self.subjects:
+                runs.of[subject].append(measure(subject))
+        return runs
+
+    def _events(self, subject: str, ours: int, peer: int) -> int:
+        return peer if subject == "peer" else ours
+
+    # One event is what is added by twice as many; the first event of a thread falls out.
+    def _instructions(self, subject: str, events: int, *rest: int) -> float:
+        run = self.bench.instructions
+        return (run(subject, 2 * events, *rest) - run(subject, events, *rest)) / events
+
+    def instructions(self) -> list[Row]:
+        # 400 to 800 events lie within one buffer; pauses keep the writer ahead in the second case.
+        inside = {s: self._instructions(s, 400) for s in self.subjects}
+        switching = {s: self._instructions(s, 4000, 1, 0, 1000, 20000) for s in self.subjects}
+        ours = inside["ours"] - inside["bare"]
+        rows = []
+        for what, seen, bar in (
+            ("one event with two arguments, calling thread: instructions", inside, 250),
+            ("… with the changes of buffer", switching, 250),
+        ):
+            ours = seen["ours"] - seen["bare"]
+            peer = f"{seen['peer'] - seen['bare']:,.0f}" if "peer" in seen else MISSING
+            cells = (f"{seen['bare']:.0f}", f"{ours:.0f}", peer)
+            rows.append(Row(what, f"≤ {bar}", *cells, met=ours <= bar, values=dict(seen)))
+        return rows
+
+    def time_of_a_call(self) -> list[Row]:
+        bursts = self.sizes.burst
+        runs = self._turns(
+            lambda s: self.bench.run(s, "burst", bursts if s != "peer" else 10, 4000)
+        )
+        bare = runs.median("bare", "event_ns")
+
+        def ratio(subject: str) -> float:
+            return median((f["event_ns"] - bare) / f["yardstick_ns"] for f in runs.figures(subject))
+
+        def shown(subject: str) -> str:
+            return f"{runs.median(subject, 'event_ns') - bare:.0f} ns = {ratio(subject):.2f} x"
+
+        yardstick = median(f["yardstick_ns"] for s in self.subjects for f in runs.figures(s))
+        return [
+            Row(
+                "the same in time, in bursts that the buffers take up "
+                "(x: two `clock_gettime` calls and a copy of 64 bytes)",
+                "≤ 2 x",
+                f"{bare:.1f} ns; x = {yardstick:.0f} ns",
+                shown("ours"),
+                shown("peer") if self.bench.has_peer else MISSING,
+                ratio("ours") <= 2,
+                {"ratio": ratio("ours"), **runs.as_json()},
+            )
+        ]
+
+    def all_threads_together(self) -> list[Row]:
+        sizes = self.sizes
+        runs = self._turns(
+            lambda s: self.bench.run(
+                s, "loop", self._events(s, sizes.sustained, sizes.peer_sustained), count_events=True
+            )
+        )
+        for subject in self.subjects[1:]:
+            for run in runs.of[subject]:
+                if run.events != run.figures["events"]:
+                    print(
+                        f"{subject}: {run.events} of {run.figures['events']:.0f} are in the trace"
+                    )
+        call = runs.each("loop_cpu_ns")
+        whole = runs.each("process_cpu_ns")
+        wall = runs.each("loop_wall_ns")
+        caller = Row(
+            "the same without a pause: the calling thread, when it outruns the writer",
+            "",
+            f"{call['bare']:.1f} ns",
+            f"{call['ours'] - call['bare']:.0f} ns",
+            f"{call['peer'] - call['bare']:,.0f} ns" if self.bench.has_peer else MISSING,
+            values={"cpu": call, "wall": wall},
+        )
+        ours = whole["ours"] - whole["bare"]
+        peer = f"{whole['peer'] - whole['bare']:,.0f} ns" if self.bench.has_peer else MISSING
+        return [
+            caller,
+            Row(
+                "all threads together, event to compressed byte on disk: CPU",
+                "≤ 450 ns",
+                f"{whole['bare']:.1f} ns",
+                f"{ours:.0f} ns",
+                peer,
+                ours <= 450,
+                whole | {"runs": runs.as_json()},
+            ),
+        ]
+
+    def several_threads(self) -> list[Row]:
+        sizes = self.sizes
+        cores = len(os.sched_getaffinity(0))
+        counts = (1, 2, 4, 8)
+        calling: dict[str, list[float]] = {s: [] for s in self.subjects}
+        together: dict[str, list[float]] = {s: [] for s in self.subjects}
+        for count in counts:
+
+            def burst(subject: str, count: int = count) -> Run:
+                bursts = 10 if subject == "peer" else sizes.burst // 2
+                return self.bench.run(subject, "burst", bursts, 4000 // count, count)
+
+            def loop(subject: str, count: int = count) -> Run:
+                events = self._events(subject, sizes.threads, sizes.peer_threads)
+                return self.bench.run(subject, "loop", events, count)
+
+            bursts = self._turns(burst, 3)
+            loops = self._turns(loop, 3)
+            for subject in self.subjects:
+                calling[subject].append(bursts.median(subject, "event_ns"))
+                together[subject].append(loops.each("process_cpu_ns")[subject])
+
+        def shown(figures: dict[str, list[float]], subject: str) -> str:
+            if subject not in figures:
+                return MISSING
+            return " / ".join(f"{ns:,.0f}" for ns in figures[subject]) + " ns"
+
+        def row(what: str, figures: dict[str, list[float]]) -> Row:
+            ours = figures["ours"]
+            ratios = [ns / ours[0] for ns in ours]
+            allowed = [r for r, count in zip(ratios, counts) if count <= max(cores, 1)]
+            text = shown(figures, "ours") + " = " + " / ".join(f"{r:.2f}" for r in ratios)
+            return Row(
+                f"1 / 2 / 4 / 8 threads on {cores} cores, {what}",
+                "≤ 1.3 x where cores allow",
+                shown(figures, "bare"),
+                text,
+                shown(figures, "peer"),
+                max(allowed) <= 1.3,
+                dict(figures),
+            )
+
+        return [
+            row("CPU an event on the calling thread, bursts", calling),
+            row("CPU an event of all threads together, no pause", together),
+        ]
+
+    def memory_and_finalize(self) -> list[Row]:
+        sizes = self.sizes
+        runs = self._turns(
+            lambda s: self.bench.run(s, "loop", self._events(s, sizes.memory, sizes.peer_memory)),
+            min(3, sizes.repeats),
+        )
+        millions = f"{sizes.memory / 1e6:g} M"
+        note = f" ({sizes.peer_memory / 1e6:g} M events)"
+        base = runs.median("bare", "peak_kb")
+
+        def grown(subject: str, key: str) -> float:
+            return (runs.median(subject, key) - base) / 1024
+
+        def shown(subject: str) -> str:
+            tenth = grown(subject, "tenth_kb")
+            return f"{grown(subject, 'peak_kb'):.1f} MiB, {tenth:.1f} after a tenth"
+
+        # In MB of the bar: 16 million bytes.
+        peak = grown("ours", "peak_kb") * 1024 * 1024 / 1e6
+        flat = grown("ours", "peak_kb") - grown("ours", "tenth_kb") <= 1.0
+        final = {s: runs.median(s, "finalize_ns") / 1e6 for s in self.subjects}
+        return [
+            Row(
+                f"memory after {millions} events: peak above the bare program",
+                "≤ 16 MB, flat",
+                f"{base / 1024:.1f} MiB in all",
+                shown("ours"),
+                shown("peer") + note if self.bench.has_peer else MISSING,
+                peak <= 16 and flat,
+                runs.as_json(),
+            ),
+            Row(
+                f"finalize after {millions} events",
+                "≤ 100 ms",
+                "",
+                f"{final['ours']:.1f} ms",
+                f"{final['peer']:.1f} ms{note}" if self.bench.has_peer else MISSING,
+                final["ours"] <= 100,
+                dict(final),
+            ),
+        ]
+
+    def start_and_end(self) -> list[Row]:
+        commands = [("bare", 0), ("off", 1), ("ours", 1), ("ours", 0)]
+        if self.bench.has_peer:
+            commands += [("peer", 1), ("peer", 0)]
+        figures = self.bench.spawn(self.sizes.starts, commands)
+        bare, off, ours, ours_plain = figures[:4]
+
+        def added(f: Figures) -> str:
+            wall = (f["wall_us"] - bare["wall_us"]) / 1000
+            cpu = (f["cpu_us"] - bare["cpu_us"]) / 1000
+            return f"+ {wall:.2f} ms (CPU + {cpu:.2f})"
+
+        peer = added(figures[4]) if self.bench.has_peer else MISSING
+        peer_plain = added(figures[5]) if self.bench.has_peer else MISSING
+        met = ours["wall_us"] - bare["wall_us"] <= 2000
+        alone = f"{bare['wall_us'] / 1000:.2f} ms"
+        return [
+            Row(
+                "start and end of a traced program that does nothing",
+                "≤ 2 ms",
+                alone,
+                added(ours),
+                peer,
+                met,
+                {"ours": ours, "bare": bare},
+            ),
+            Row("… without following I/O calls", "", alone, added(ours_plain), peer_plain),
+            Row("… linked, but tracing not switched on", "", alone, added(off), values=dict(off)),
+        ]
+
+    def size_on_disk(self) -> list[Row]:
+        events = self.sizes.sizes
+        rows = []
+        sizes: dict[str, dict[str, float]] = {}
+        for name, mixed in (("regular", 0), ("random", 1)):
+            each = {}
+            for subject in self.subjects[1:]:
+                count = self._events(subject, events, events // 5)
+                run = self.bench.run(subject, "loop", count, 1, mixed, 1000, 2000)
+                each[subject] = run.trace_bytes / run.figures["events"]
+            sizes[name] = each
+        for name, what in (
+            ("regular", "bytes an event, compressed, two arguments (a count and a constant)"),
+            ("random", "… the second argument random below 2^20"),
+        ):
+            peer = f"{sizes[name]['peer']:.1f}" if self.bench.has_peer else MISSING
+            ours = sizes[name]["ours"]
+            met = ours <= 10 if name == "regular" else None
+            bar = "≤ 10" if name == "regular" else ""
+            rows.append(Row(what, bar, "", f"{ours:.1f}", peer, met, dict(sizes[name])))
+        levels = []
+        values = {}
+        for level in range(4):
+            run = self.bench.run(
+                "ours", "loop", events, extra={"DFTRACER_COMPRESSION_LEVEL": str(level)}
+            )
+            each_bytes = run.trace_bytes / run.figures["events"]
+            each_cpu = run.figures["process_cpu_ns"] / run.figures["events"]
+            levels.append(f"{each_bytes:.1f} ({each_cpu:.0f})")
+            values[str(level)] = {"bytes": each_bytes, "cpu_ns": each_cpu}
+        rows.append(
+            Row(
+                "… at level 0 / 1 / 2 / 3, no pause (ns of CPU an event)",
+                ours=" / ".join(levels),
+                values=values,
+            )
+        )
+        return rows
+
+    def worst_call(self) -> list[Row]:
+        sizes = self.sizes
+        runs = self._turns(
+            lambda s: self.bench.run(s, "worst", self._events(s, sizes.worst, sizes.peer_worst)),
+            min(2, sizes.repeats),
+        )
+
+        def shown(subject: str) -> str:
+            cpu = runs.greatest(subject, "worst_cpu_ns") / 1e6
+            wall = runs.greatest(subject, "worst_wall_ns") / 1e6
+            return f"{cpu:.2f} ms (wall {wall:.1f})"
+
+        note = f", {sizes.peer_worst / 1e6:g} M events"
+        return [
+            Row(
+                f"worst single call in {sizes.worst / 1e6:g} M: CPU of the calling thread",
+                "≤ 2 ms",
+                shown("bare"),
+                shown("ours"),
+                shown("peer") + note if self.bench.has_peer else MISSING,
+                runs.greatest("ours", "worst_cpu_ns") <= 2e6,
+                runs.as_json(),
+            )
+        ]
+
+    def switched_off(self) -> list[Row]:
+        runs: dict[str, list[Run]] = {"bare": [], "off": []}
+        for _ in range(self.sizes.repeats):
+            for subject, seen in runs.items():
+                seen.append(self.bench.run(subject, "burst", self.sizes.burst, 4000, 1, 100))
+        bare, off = (
+            median(run.figures["event_ns"] for run in runs[subject]) for subject in ("bare", "off")
+        )
+        clock = median(run.figures["clock_ns"] for run in runs["off"])
+        files = max(run.files for run in runs["off"])
+        threads = max(run.figures["threads"] for run in runs["off"])
+        bare_count = self._instructions("bare", 4000)
+        count = self._instructions("off", 4000) - bare_count
+        quiet = files == 0 and threads == 1
+        return [
+            Row(
+                "tracing off: a region with two arguments",
+                f"no file, no thread, nothing measurable (below a clock reading, {clock:.0f} ns)",
+                f"{bare:.1f} ns, {bare_count:.0f} instructions",
+                f"+ {off - bare:.1f} ns, + {count:.0f} instructions; "
+                f"{files} files, {threads - 1:.0f} threads",
+                "",
+                quiet and off - bare < clock,
+                {"off_ns": off, "bare_ns": bare, "instructions": count},
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class Runs:
+    of: dict[str, list[Run]]
+
+    def figures(self, subject: str) -> Iterable[Figures]:
+        return (run.figures for run in self.of[subject])
+
+    def median(self, subject: str, key: str) -> float:
+        return median(f[key] for f in self.figures(subject))
+
+    def greatest(self, subject: str, key: str) -> float:
+        return max(f[key] for f in self.figures(subject))
+
+    def each(self, key: str) -> dict[str, float]:
+        """The figure divided by the number of events, by subject."""
+        return {s: median(f[key] / f["events"] for f in self.figures(s)) for s in self.of}
+
+    def as_json(self) -> dict[str, list[Figures]]:
+        return {s: list(self.figures(s)) for s in self.of}

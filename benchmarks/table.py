@@ -1,0 +1,73 @@
+"""Rows of the result, and where they are shown: on the terminal and in docs/performance.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+BEGIN = "<!-- bench:begin -->"
+END = "<!-- bench:end -->"
+HEAD = ("measure", "bar", "bare", "ours", "peer (dftracer 2.2.0)", "verdict")
+FLAGS = ("constant_tsc", "nonstop_tsc", "avx2", "avx512f", "pclmulqdq", "vpclmulqdq", "hypervisor")
+
+
+@dataclass
+class Row:
+    measure: str
+    bar: str = ""
+    bare: str = ""
+    ours: str = ""
+    peer: str = ""
+    met: bool | None = None
+    values: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        return {True: "met", False: "**missed**", None: ""}[self.met]
+
+    def cells(self) -> tuple[str, ...]:
+        return (self.measure, self.bar, self.bare, self.ours, self.peer, self.verdict)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    lines = [HEAD, tuple("---" for _ in HEAD), *(row.cells() for row in rows)]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def _first(path: str, key: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith(key):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return ""
+
+
+def machine() -> str:
+    """Enough to judge the figures by; nothing that names the machine."""
+    flags = set(_first("/proc/cpuinfo", "flags").split())
+    shown = " ".join(flag for flag in FLAGS if flag in flags) or "not known"
+    model = _first("/proc/cpuinfo", "model name") or platform.machine()
+    cores = len(os.sched_getaffinity(0))
+    kernel = platform.release().split("-")[0]
+    libc = " ".join(platform.libc_ver())
+    return f"{cores} cores ({model}; of its flags: {shown}), Linux {kernel}, {libc}"
+
+
+def write_document(path: Path, text: str) -> None:
+    """Replaces what stands between the markers; the rest of the document is written by hand."""
+    document = path.read_text(encoding="utf-8")
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{path} has no {BEGIN} and {END}")
+    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")

@@ -1,0 +1,28 @@
+"""Fixtures of the Python tests. `support` is importable from every test below this directory."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+# Not a package: a directory `perfetto` with an __init__.py would hide the library of that name.
+sys.path.insert(0, str(Path(__file__).parent / "perfetto"))
+
+if TYPE_CHECKING:
+    from importer import Importer
+
+
+@pytest.fixture(scope="session")
+def perfetto() -> Iterator[Importer]:
+    """The real Perfetto importer; one engine for each worker."""
+    if shutil.which("node") is None:
+        pytest.fail("node is not installed; the Perfetto importer runs in it (apt install nodejs)")
+    from importer import Importer
+
+    with Importer() as importer:
+        yield importer

@@ -1,0 +1,128 @@
+"""SIGKILL at any instant: the file is a valid prefix, and whoever finishes it loses and doubles nothing."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from support import faults, traces
+from support.faults import left_in, program, recover
+from support.run import environment, run
+
+KILLS = 25  # in each of the tests below, of which there are nine
+
+
+def kill_at_random(
+    directory: Path, seed: int, threads: int, size: int, pause: int, **env: str
+) -> int:
+    """One run, one death, one recovery. Returns how many events were saved."""
+    trace = directory / "t.pfw"
+    counted = directory.with_suffix(".counters")
+    process = subprocess.Popen(
+        [program("workers"), trace, counted, *map(str, (threads, size, 0, pause)), "forever"],
+        env=environment(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    time.sleep(random.Random(seed).uniform(0, 0.012))
+    faults.kill(process)
+    counts = faults.counters(counted)
+    before = left_in(directory, whole=False)
+    for who, numbers in before.numbers.items():
+        assert len(set(numbers)) == len(numbers), f"of {who}, some are there twice before recovery"
+    found = recover(directory) if directory.exists() else None
+    after = left_in(directory)
+    faults.assert_committed(after, counts)
+    for who, numbers in before.numbers.items():
+        assert set(numbers) <= set(after.numbers[who])
+    faults.nothing_hidden(directory)
+    if found is not None and found.recovered:
+        assert recover(directory).spools == 0
+    return after.total()
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_short_events(tmp_path: Path, part: int) -> None:
+    saved = sum(
+        kill_at_random(tmp_path / str(n), part * 1000 + n, threads=3, size=0, pause=400)
+        for n in range(KILLS)
+    )
+    assert saved > 0
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_long_events_fill_chunk_after_chunk(tmp_path: Path, part: int) -> None:
+    saved = sum(
+        kill_at_random(tmp_path / str(n), part * 1000 + n, threads=4, size=1200, pause=2000)
+        for n in range(KILLS)
+    )
+    assert saved > 0
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_a_block_for_every_chunk(tmp_path: Path, part: int) -> None:
+    saved = sum(
+        kill_at_random(
+            tmp_path / str(n),
+            part * 1000 + n,
+            threads=2,
+            size=3000,
+            pause=3000,
+            DFTRACER_WRITE_BUFFER_SIZE="0",
+        )
+        for n in range(KILLS)
+    )
+    assert saved > 0
+
+
+def test_uncompressed(tmp_path: Path) -> None:
+    saved = sum(
+        kill_at_random(
+            tmp_path / str(n),
+            n,
+            threads=2,
+            size=1200,
+            pause=4000,
+            DFTRACER_TRACE_COMPRESSION="0",
+        )
+        for n in range(KILLS)
+    )
+    assert saved > 0
+
+
+def kill_at_call(number: int, *words: str | Path) -> bool:
+    """Ends a program at its Nth system call; False when it ended by itself before."""
+    done = run(program("killat"), number, *words, expect=None, stderr=None, timeout=60)
+    if done.rc == 2:
+        pytest.skip("ptrace is not permitted here")
+    assert done.rc in (0, 1), done
+    return done.rc == 0
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_at_every_system_call_of_a_short_run(tmp_path: Path, part: int) -> None:
+    """From the start of the program through the drains of a full spool to the end of finalize."""
+    number = part + 1  # before a call, and after it
+    while True:
+        directory = tmp_path / str(number)
+        counted = tmp_path / f"{number}.counters"
+        words = (program("workers"), directory / "t.pfw", counted, 1, 1000, 150, 0, "join")
+        died = kill_at_call(number, *words)
+        before = left_in(directory, whole=False)
+        if directory.exists():
+            recover(directory)
+        after = left_in(directory)
+        faults.assert_committed(after, faults.counters(counted))
+        assert before.total() <= after.total()
+        for spool in traces.spools(directory) if directory.exists() else []:
+            # A file that never got a head may be a living process's: it stays for a minute.
+            assert spool.read_bytes()[:8].strip(b"\0") == b"", f"{spool} was not finished"
+        if not died:
+            assert after.total() == 150
+            break
+        number += 2
+    assert number > 50, "the program made hardly any system calls"

@@ -1,0 +1,146 @@
+// A strict reader of JSON, apart from the code under test: is it JSON, and which bytes went in?
+// Used by unit tests and fuzz targets.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace json {
+
+// Length of the UTF-8 sequence at `at`, by the table of RFC 3629; 0 when it is none.
+inline std::size_t utf8_length(std::string_view s, std::size_t at) {
+  const auto byte = [&](std::size_t i) -> unsigned {
+    return at + i < s.size() ? static_cast<unsigned char>(s[at + i]) : 0;
+  };
+  const auto tail = [&](std::size_t i) { return byte(i) >= 0x80 && byte(i) <= 0xbf; };
+  const unsigned a = byte(0);
+  if (a < 0x80) return 1;
+  if (a >= 0xc2 && a <= 0xdf) return tail(1) ? 2 : 0;
+  if (a >= 0xe0 && a <= 0xef) {
+    const unsigned low = a == 0xe0 ? 0xa0 : 0x80;
+    const unsigned high = a == 0xed ? 0x9f : 0xbf;
+    return byte(1) >= low && byte(1) <= high && tail(2) ? 3 : 0;
+  }
+  if (a >= 0xf0 && a <= 0xf4) {
+    const unsigned low = a == 0xf0 ? 0x90 : 0x80;
+    const unsigned high = a == 0xf4 ? 0x8f : 0xbf;
+    return byte(1) >= low && byte(1) <= high && tail(2) && tail(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+// The bytes that were escaped into the inside of a JSON string; nothing when it is not valid. A character
+// U+EF80 to U+EFFF stands for one byte, and may only come escaped.
+inline std::optional<std::string> decode(std::string_view inside) {
+  std::string out;
+  for (std::size_t at = 0; at < inside.size();) {
+    const auto c = static_cast<unsigned char>(inside[at]);
+    if (c < 0x20 || c == '"') return std::nullopt;
+    if (c != '\\') {
+      const std::size_t n = utf8_length(inside, at);
+      if (n == 0) return std::nullopt;
+      const std::string_view whole = inside.substr(at, n);
+      if (whole >= "\xee\xbe\x80" && whole <= "\xee\xbf\xbf") return std::nullopt;
+      out += whole;
+      at += n;
+      continue;
+    }
+    if (at + 1 >= inside.size()) return std::nullopt;
+    const char what = inside[at + 1];
+    const char* letters = "\"\\/bfnrt";
+    const char* plain = "\"\\/\b\f\n\r\t";
+    if (what != 'u') {
+      const char* hit = std::strchr(letters, what);
+      if (what == '\0' || hit == nullptr) return std::nullopt;
+      out += plain[hit - letters];
+      at += 2;
+      continue;
+    }
+    if (at + 6 > inside.size()) return std::nullopt;
+    unsigned code = 0;
+    for (const char h : inside.substr(at + 2, 4)) {
+      const char* digits = "0123456789abcdef";
+      const char* hit = std::strchr(digits, h);
+      if (h == '\0' || hit == nullptr) return std::nullopt;
+      code = code * 16 + static_cast<unsigned>(hit - digits);
+    }
+    if (code < 0x80) {
+      out += static_cast<char>(code);
+    } else if (code >= 0xef80 && code <= 0xefff) {
+      out += static_cast<char>(code & 0xff);
+    } else {
+      return std::nullopt;  // never written by us
+    }
+    at += 6;
+  }
+  return out;
+}
+
+// RFC 8259, nothing more: no comments, no trailing commas, no NaN, no leading zeros.
+class Checker {
+ public:
+  explicit Checker(std::string_view text) : text_(text) {}
+  bool whole() { return value(0) && at_ == text_.size(); }
+
+ private:
+  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  bool eat(char c) {
+    if (peek() != c || at_ >= text_.size()) return false;
+    ++at_;
+    return true;
+  }
+  bool word(std::string_view w) {
+    if (text_.substr(at_, w.size()) != w) return false;
+    at_ += w.size();
+    return true;
+  }
+  bool digits() {
+    const std::size_t from = at_;
+    while (peek() >= '0' && peek() <= '9') ++at_;
+    return at_ > from;
+  }
+  bool number() {
+    eat('-');
+    if (!eat('0') && !digits()) return false;
+    if (eat('.') && !digits()) return false;
+    if (eat('e') || eat('E')) {
+      if (!eat('+')) eat('-');
+      return digits();
+    }
+    return true;
+  }
+  bool string() {
+    if (!eat('"')) return false;
+    const std::size_t from = at_;
+    while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
+    if (at_ >= text_.size()) return false;
+    return decode(text_.substr(from, at_++ - from)).has_value();
+  }
+  bool value(int depth) {
+    if (depth > 16) return false;
+    if (eat('{')) {
+      if (eat('}')) return true;
+      do {
+        if (!string() || !eat(':') || !value(depth + 1)) return false;
+      } while (eat(','));
+      return eat('}');
+    }
+    if (eat('[')) {
+      if (eat(']')) return true;
+      do {
+        if (!value(depth + 1)) return false;
+      } while (eat(','));
+      return eat(']');
+    }
+    if (peek() == '"') return string();
+    return word("true") || word("false") || word("null") || number();
+  }
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+inline bool valid(std::string_view text) { return Checker(text).whole(); }
+
+}  // namespace json
