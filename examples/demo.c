@@ -1,5 +1,6 @@
-/* A small training-like job: two workers prepare batches in files, the parent reads them and computes.
- * What it shows: regions with arguments, a counter, and children that leave by _exit and still appear.
+/* A small training-like job: two workers prepare batches in files, the parent reads them and
+ * computes. What it shows: regions with arguments, a counter, and children that leave by _exit and
+ * still appear.
  *
  *   cc demo.c $(pkg-config --cflags --libs dftracer) -o demo && DFTRACER_ENABLE=1 ./demo */
 #define _POSIX_C_SOURCE 200809L
@@ -12,7 +13,9 @@
 
 enum { WORKERS = 2, BATCHES = 12, VALUES = 50000 };
 
-static void batch_name(char* to, size_t room, int batch) { snprintf(to, room, "batch-%02d.bin", batch); }
+static void batch_name(char* to, size_t room, int batch) {
+  snprintf(to, room, "batch-%02d.bin", batch);
+}
 
 static void prepare_batch(int batch) {
   DFTRACER_C_FUNCTION_START();

@@ -1,5 +1,5 @@
-// The C++ face of dftracer: regions that end with their scope, also when it is left by an exception.
-// C++11 and later; included by dftracer.h.
+// The C++ face of dftracer: regions that end with their scope, also when it is left by an
+// exception. C++11 and later; included by dftracer.h.
 #ifndef DFTRACER_DFTRACER_HPP
 #define DFTRACER_DFTRACER_HPP
 
@@ -10,7 +10,8 @@
 #include <string>
 #include <type_traits>
 
-// One region. The name and category are looked up at every construction; the macros below remember them.
+// One region. The name and category are looked up at every construction; the macros below remember
+// them.
 class DFTracer {
  public:
   explicit DFTracer(const char* name, const char* category = "CPP_APP",
@@ -74,9 +75,9 @@ class DFTracer {
     profiler_##name = nullptr;        \
   } while (0)
 
-#define DFTRACER_CPP_ARG_(region, key, value)                                        \
-  do {                                                                               \
-    static dftracer_site dftracer_key_;                                              \
+#define DFTRACER_CPP_ARG_(region, key, value)                                              \
+  do {                                                                                     \
+    static dftracer_site dftracer_key_;                                                    \
     (region).update((key), (value), DFTRACER_IS_LITERAL_(key) ? &dftracer_key_ : nullptr); \
   } while (0)
 #define DFTRACER_CPP_FUNCTION_UPDATE(key, value) DFTRACER_CPP_ARG_(profiler_dft_fn, key, value)
@@ -84,19 +85,19 @@ class DFTracer {
 #define DFTRACER_CPP_REGION_DYN_UPDATE(name, key, value) \
   DFTRACER_CPP_ARG_(*profiler_##name, key, value)
 #define DFTRACER_CPP_FUNCTION_UPDATE_TYPE(key, value, type) \
-  do { \
-    (void)(type); \
-    DFTRACER_CPP_FUNCTION_UPDATE(key, value); \
+  do {                                                      \
+    (void)(type);                                           \
+    DFTRACER_CPP_FUNCTION_UPDATE(key, value);               \
   } while (0)
 #define DFTRACER_CPP_REGION_UPDATE_TYPE(name, key, value, type) \
-  do { \
-    (void)(type); \
-    DFTRACER_CPP_REGION_UPDATE(name, key, value); \
+  do {                                                          \
+    (void)(type);                                               \
+    DFTRACER_CPP_REGION_UPDATE(name, key, value);               \
   } while (0)
 #define DFTRACER_CPP_REGION_DYN_UPDATE_TYPE(name, key, value, type) \
-  do { \
-    (void)(type); \
-    DFTRACER_CPP_REGION_DYN_UPDATE(name, key, value); \
+  do {                                                              \
+    (void)(type);                                                   \
+    DFTRACER_CPP_REGION_DYN_UPDATE(name, key, value);               \
   } while (0)
 
 #define DFTRACER_CPP_METADATA(name, key, value) DFTRACER_C_METADATA(name, key, value)

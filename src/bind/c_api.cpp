@@ -39,7 +39,8 @@ struct Ids {
 };
 
 Ids look_up(const char* name, const char* category) {
-  return {dft::buffer::g_names.id(name_text(name)), dft::buffer::g_names.id(category_text(category))};
+  return {dft::buffer::g_names.id(name_text(name)),
+          dft::buffer::g_names.id(category_text(category))};
 }
 
 // A site holds both ids in one word, so that threads which fill it at once agree.
@@ -80,10 +81,12 @@ std::uint32_t key_id(Draft& draft, dftracer_site* site, const char* key) {
 
 inline void put(dftracer_region* region, dftracer_site* site, const char* key, ArgType type,
                 std::uint64_t value) {
-  if (region == nullptr || span_of(region).live == 0) [[unlikely]] return;
+  if (region == nullptr || span_of(region).live == 0) [[unlikely]]
+    return;
   Draft& draft = span_of(region).draft;
   const std::uint64_t word = word_of(site);
-  if (word != 0 && draft.try_put(static_cast<std::uint32_t>(word), type, value)) [[likely]] return;
+  if (word != 0 && draft.try_put(static_cast<std::uint32_t>(word), type, value)) [[likely]]
+    return;
   put_slow(draft, site, key, type, value);
 }
 
@@ -94,11 +97,10 @@ inline void put(dftracer_region* region, dftracer_site* site, const char* key, A
   if (t == nullptr) return;
   const Ids ids = resolve(site, name, category);
   dft::buffer::take_back(*t);
-  if (t->next_id == t->last_id) dft::buffer::next_ids(*t);
-  dft::buffer::open_span(*t, span, ids.name, ids.category);
+  dft::buffer::open_span(*t, span, dft::buffer::new_id(*t), ids.name, ids.category);
   if (ids.name == 0 || ids.category == 0) {
-    span.draft.head.flags = dft::buffer::inline_names(span.draft, ids.name, name_text(name), ids.category,
-                                           category_text(category));
+    span.draft.head.flags = dft::buffer::inline_names(span.draft, ids.name, name_text(name),
+                                                      ids.category, category_text(category));
   }
   span.draft.head.start = dft::record::ticks();
 }
@@ -127,7 +129,7 @@ void put_all(Draft& draft, const dftracer_arg* list, std::size_t count) {
         const std::uint32_t id = key_id(draft, nullptr, arg.key);
         const bool missing = arg.value.s.text == nullptr;
         draft.put_bytes(id, ArgType::kString,
-                       {missing ? "" : arg.value.s.text, missing ? 0 : arg.value.s.size});
+                        {missing ? "" : arg.value.s.text, missing ? 0 : arg.value.s.size});
         break;
       }
     }
@@ -136,7 +138,8 @@ void put_all(Draft& draft, const dftracer_arg* list, std::size_t count) {
 
 // Events that are complete when they are given.
 void write_now(dft::record::Kind kind, std::uint8_t flags, const char* name, const char* category,
-               std::uint64_t start, std::uint64_t duration, const dftracer_arg* list, std::size_t count) {
+               std::uint64_t start, std::uint64_t duration, const dftracer_arg* list,
+               std::size_t count) {
   ThreadState* t = dft::buffer::this_thread();
   if (t == nullptr) return;
   const Ids ids = look_up(name, category);
@@ -145,14 +148,15 @@ void write_now(dft::record::Kind kind, std::uint8_t flags, const char* name, con
   flags |= dft::buffer::inline_names(draft, ids.name, name_text(name), ids.category,
                                      category_text(category));
   put_all(draft, list, count);
-  dft::buffer::write_record(*t,
-                            {0, kind, flags, static_cast<std::uint16_t>(t->level < 0xfffe ? t->level + 1 : 0xffff), ids.name,
-                             ids.category, dft::buffer::new_id(*t), t->parent, start, duration},
-                            draft.args(), draft.args_size());
+  dft::buffer::write_record(
+      {0, kind, flags, static_cast<std::uint16_t>(t->level < 0xfffe ? t->level + 1 : 0xffff),
+       ids.name, ids.category, dft::buffer::new_id(*t), t->parent, start, duration},
+      draft.args(), draft.args_size());
   draft.clear();
 }
 
-int begin_session(const char* log_file, const char* data_dirs, const int* process_id, bool intercept) {
+int begin_session(const char* log_file, const char* data_dirs, const int* process_id,
+                  bool intercept) {
   dft::session::Request request;
   request.log_file = log_file;
   request.data_dirs = data_dirs;
@@ -163,7 +167,8 @@ int begin_session(const char* log_file, const char* data_dirs, const int* proces
 
 }  // namespace
 
-DFT_EXPORT int dftracer_initialize(const char* log_file, const char* data_dirs, const int* process_id) {
+DFT_EXPORT int dftracer_initialize(const char* log_file, const char* data_dirs,
+                                   const int* process_id) {
   return begin_session(log_file, data_dirs, process_id, true);
 }
 DFT_EXPORT int dftracer_initialize_no_bind(const char* log_file, const char* data_dirs,
@@ -176,8 +181,8 @@ DFT_EXPORT int dftracer_active(void) { return dft::session::active() ? 1 : 0; }
 DFT_EXPORT uint64_t dftracer_time(void) { return dft::session::now(); }
 DFT_EXPORT const char* dftracer_version(void) { return DFTRACER_VERSION; }
 
-DFT_EXPORT void dftracer_region_begin(dftracer_region* region, dftracer_site* site, const char* name,
-                                      const char* category) {
+DFT_EXPORT void dftracer_region_begin(dftracer_region* region, dftracer_site* site,
+                                      const char* name, const char* category) {
   if (region == nullptr) return;
   Span& span = span_of(region);
   span.live = 0;
@@ -189,37 +194,39 @@ DFT_EXPORT void dftracer_region_begin(dftracer_region* region, dftracer_site* si
   begin_slow(region, site, name, category);
 }
 
-DFT_EXPORT void dftracer_region_int(dftracer_region* region, dftracer_site* key_site, const char* key,
-                                    int64_t value) {
+DFT_EXPORT void dftracer_region_int(dftracer_region* region, dftracer_site* key_site,
+                                    const char* key, int64_t value) {
   put(region, key_site, key, ArgType::kInt, static_cast<std::uint64_t>(value));
 }
-DFT_EXPORT void dftracer_region_uint(dftracer_region* region, dftracer_site* key_site, const char* key,
-                                     uint64_t value) {
+DFT_EXPORT void dftracer_region_uint(dftracer_region* region, dftracer_site* key_site,
+                                     const char* key, uint64_t value) {
   put(region, key_site, key, ArgType::kUint, value);
 }
-DFT_EXPORT void dftracer_region_bool(dftracer_region* region, dftracer_site* key_site, const char* key,
-                                     int value) {
+DFT_EXPORT void dftracer_region_bool(dftracer_region* region, dftracer_site* key_site,
+                                     const char* key, int value) {
   put(region, key_site, key, ArgType::kBool, value != 0 ? 1 : 0);
 }
-DFT_EXPORT void dftracer_region_float(dftracer_region* region, dftracer_site* key_site, const char* key,
-                                      double value) {
+DFT_EXPORT void dftracer_region_float(dftracer_region* region, dftracer_site* key_site,
+                                      const char* key, double value) {
   put(region, key_site, key, ArgType::kFloat, bits(value));
 }
-DFT_EXPORT void dftracer_region_bytes(dftracer_region* region, dftracer_site* key_site, const char* key,
-                                      const char* value, size_t size) {
+DFT_EXPORT void dftracer_region_bytes(dftracer_region* region, dftracer_site* key_site,
+                                      const char* key, const char* value, size_t size) {
   if (region == nullptr || span_of(region).live == 0) return;
   Draft& draft = span_of(region).draft;
   const std::uint32_t id = key_id(draft, key_site, key);
-  draft.put_bytes(id, ArgType::kString, {value != nullptr ? value : "", value != nullptr ? size : 0});
+  draft.put_bytes(id, ArgType::kString,
+                  {value != nullptr ? value : "", value != nullptr ? size : 0});
 }
-DFT_EXPORT void dftracer_region_string(dftracer_region* region, dftracer_site* key_site, const char* key,
-                                       const char* value) {
+DFT_EXPORT void dftracer_region_string(dftracer_region* region, dftracer_site* key_site,
+                                       const char* key, const char* value) {
   dftracer_region_bytes(region, key_site, key, value, value != nullptr ? std::strlen(value) : 0);
 }
 
 DFT_EXPORT void dftracer_region_end(dftracer_region* region) {
   if (region == nullptr || span_of(region).live == 0) return;
-  if (!dft::buffer::try_close(span_of(region))) [[unlikely]] end_slow(region);
+  if (!dft::buffer::try_close(span_of(region))) [[unlikely]]
+    end_slow(region);
 }
 
 DFT_EXPORT void dftracer_region_drop(dftracer_region* region) {
@@ -241,8 +248,8 @@ DFT_EXPORT void dftracer_counter(const char* name, const char* category, double 
 
 DFT_EXPORT void dftracer_complete(const char* name, const char* category, uint64_t start,
                                   uint64_t duration, const dftracer_arg* args, size_t count) {
-  write_now(dft::record::Kind::kSpan, dft::record::kTimesGiven, name, category, start, duration, args,
-            count);
+  write_now(dft::record::Kind::kSpan, dft::record::kTimesGiven, name, category, start, duration,
+            args, count);
 }
 
 DFT_EXPORT void dftracer_metadata(const char* key, const char* value) {
@@ -254,11 +261,10 @@ DFT_EXPORT void dftracer_metadata(const char* key, const char* value) {
   draft.init();
   if (id == 0) draft.put_bytes(0, ArgType::kString, text);
   draft.put_bytes(0, ArgType::kString, value != nullptr ? value : "");
-  dft::buffer::write_record(
-      *t,
-      {0, dft::record::Kind::kMetadata, static_cast<std::uint8_t>(id == 0 ? dft::record::kInlineName : 0),
-       0, id, 0, t->parent != 0 ? t->parent : dft::buffer::new_id(*t), 0, 0, 0},
-      draft.args(), draft.args_size());
+  dft::buffer::write_record({0, dft::record::Kind::kMetadata,
+                             static_cast<std::uint8_t>(id == 0 ? dft::record::kInlineName : 0), 0,
+                             id, 0, t->parent != 0 ? t->parent : dft::buffer::new_id(*t), 0, 0, 0},
+                            draft.args(), draft.args_size());
   draft.clear();
 }
 
@@ -281,11 +287,13 @@ DFT_EXPORT int dftracer_recover(const char* directory, unsigned flags, dftracer_
   dft::record::choose_clock();
   dft::recovery::Wanted wanted;
   wanted.force = (flags & 1) != 0;
+  wanted.any_user = true;
   dft::recovery::Found found;
   const int error =
       dft::recovery::recover_directory(directory != nullptr ? directory : ".", wanted, found);
   if (result != nullptr) {
-    *result = {found.spools, found.recovered, found.events, found.alive, found.unknown, found.broken};
+    *result = {found.spools, found.recovered, found.events,
+               found.alive,  found.unknown,   found.broken};
   }
   return -error;
 }

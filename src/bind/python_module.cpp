@@ -1,5 +1,5 @@
-// dftracer._core: the C API for Python. Calls are plain C calls; nothing here raises for a value that it
-// cannot write, because an annotation must not break the program that it describes.
+// dftracer._core: the C API for Python. Calls are plain C calls; nothing here raises for a value
+// that it cannot write, because an annotation must not break the program that it describes.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -20,7 +20,8 @@ class Arguments {
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
 
-  // UTF-8 of a str, with undecodable file names as the bytes that they were; nullptr if it has none.
+  // UTF-8 of a str, with undecodable file names as the bytes that they were; nullptr if it has
+  // none.
   const char* text(PyObject* object, Py_ssize_t* size) {
     PyObject* bytes = nullptr;
     if (PyBytes_Check(object)) {
@@ -176,8 +177,8 @@ PyObject* complete(PyObject*, PyObject* const* args, Py_ssize_t count) {
     Py_ssize_t at = 0;
     while (PyDict_Next(args[i], &at, &key, &value) != 0) arguments.add(key, value);
   }
-  dftracer_complete(name, category, unsigned_time(args[2]), unsigned_time(args[3]), arguments.data(),
-                    arguments.size());
+  dftracer_complete(name, category, unsigned_time(args[2]), unsigned_time(args[3]),
+                    arguments.data(), arguments.size());
   Py_RETURN_NONE;
 }
 

@@ -32,15 +32,17 @@ const char* check_head(const SpoolHead& head, std::size_t size) {
     return "its preamble does not fit";
   }
   const auto* text = reinterpret_cast<const char*>(&head) + head.preamble_offset;
-  if (head.preamble_size == 0 || text[head.preamble_size - 1] != '\n') return "its preamble is damaged";
+  if (head.preamble_size == 0 || text[head.preamble_size - 1] != '\n')
+    return "its preamble is damaged";
   if (head.segments.load() > kMaxSegments) return "its table of segments is damaged";
-  std::uint64_t after = kFixedSize + head.preamble_size;  // segments follow each other, never overlap
+  std::uint64_t after =
+      kFixedSize + head.preamble_size;  // segments follow each other, never overlap
   for (std::uint32_t s = 0; s < head.segments.load(); ++s) {
     const Segment& segment = head.segment[s];
     const std::uint64_t bytes = std::uint64_t{segment.chunk_size} * segment.chunks;
-    if (segment.chunk_size < kSmallChunk || segment.chunk_size % kPage != 0 || segment.chunks == 0 ||
-        segment.offset % kPage != 0 || segment.offset < after || segment.offset > size ||
-        bytes > size - segment.offset) {
+    if (segment.chunk_size < kSmallChunk || segment.chunk_size % kPage != 0 ||
+        segment.chunks == 0 || segment.offset % kPage != 0 || segment.offset < after ||
+        segment.offset > size || bytes > size - segment.offset) {
       return "its table of segments is damaged";
     }
     after = segment.offset + bytes;
@@ -49,7 +51,8 @@ const char* check_head(const SpoolHead& head, std::size_t size) {
   return nullptr;
 }
 
-// Makes one chunk's head agree with its segment. What nobody appends to any more is there to be drained.
+// Makes one chunk's head agree with its segment. What nobody appends to any more is there to be
+// drained.
 void check_chunk(ChunkHead& chunk, const Segment& segment, SpoolHead& head) {
   const auto state = static_cast<ChunkState>(chunk.state.load());
   if (chunk.size != segment.chunk_size) {
@@ -73,8 +76,10 @@ void Spool::discard() noexcept {
   sys::unmap(this, sizeof(Spool));
 }
 
-Spool* Spool::adopt(std::byte* image, std::size_t size, const char* path, const char** what) noexcept {
-  *what = size < kFixedSize ? "it is too short" : check_head(*reinterpret_cast<SpoolHead*>(image), size);
+Spool* Spool::adopt(std::byte* image, std::size_t size, const char* path,
+                    const char** what) noexcept {
+  *what = size < kFixedSize ? "it is too short"
+                            : check_head(*reinterpret_cast<SpoolHead*>(image), size);
   if (*what == nullptr && std::strlen(path) >= sizeof(path_)) *what = "its path is too long";
   if (*what != nullptr) return nullptr;
   void* memory = sys::map_private(sizeof(Spool));

@@ -16,6 +16,7 @@ constexpr std::uint32_t kIdBlock = 256;
 constexpr std::uint32_t kMostLargeChunks = 32;
 std::atomic<std::uint64_t> g_generations{0};
 std::atomic<std::uint32_t> g_serials{0};
+std::atomic<std::uint32_t> g_epoch{1};
 std::atomic<bool> g_have_key{false};
 pthread_key_t g_exit_key;
 pthread_once_t g_once = PTHREAD_ONCE_INIT;
@@ -25,7 +26,8 @@ constinit std::atomic<Guard*> g_guard{&g_off};
 constinit Hooks g_hooks{};
 constinit std::atomic<Spool*> g_spool{nullptr};
 constinit std::atomic<bool> g_on{false};
-thread_local constinit ThreadState t_thread = {kNever, {}, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr};
+constinit std::atomic<bool> g_forked{false};
+thread_local constinit ThreadState t_thread = {kNever, {}, 0, 0, 0, 0, 0, 0, 0, {}, 0, nullptr};
 
 namespace {
 
@@ -41,11 +43,14 @@ void thread_ends(void*) {
   SlowPath slow;
   if (t.generation == g_guard.load()->generation.load()) {
     give_back(t.lane);
-    for (std::uint32_t i = 0; t.handlers != nullptr && i < kHandlerLanes; ++i) give_back(t.handlers[i]);
-    if (g_hooks.filled != nullptr) g_hooks.filled();
+    for (std::uint32_t i = 0; t.handlers != nullptr && i < kHandlerLanes; ++i)
+      give_back(t.handlers[i]);
+    // A few records are not worth starting a thread for.
+    static std::atomic<std::uint32_t> ended{0};
+    if (ended.fetch_add(1) % 16 == 15 && g_hooks.filled != nullptr) g_hooks.filled();
   }
   if (t.handlers != nullptr) sys::unmap(t.handlers, kPage);
-  t = {kNever, {}, 0, 0, 0, 0, 0, 0, 0, 0, 0, nullptr};
+  t = {kNever, {}, 0, 0, 0, 0, 0, 0, 0, {}, 0, nullptr};
 }
 
 void prepare_process() {
@@ -57,17 +62,23 @@ void prepare_process() {
 #endif
     g_guard.store(new (page) Guard{});
   }
-  if (!wiped) {  // before Linux 4.14: only children that run fork handlers are told apart
-    pthread_atfork(nullptr, nullptr, [] { g_guard.load()->generation.store(0); });
-  }
+  // Before Linux 4.14, only children that run fork handlers are told apart.
+  using Handler = void (*)();
+  const Handler in_child = wiped ? Handler{[] { g_forked.store(false); }} : Handler{[] {
+    g_forked.store(false);
+    g_guard.load()->generation.store(0);
+  }};
+  pthread_atfork(nullptr, [] { g_forked.store(true); }, in_child);
   g_have_key.store(pthread_key_create(&g_exit_key, thread_ends) == 0);
 }
 
-// The name that the program gave its thread. The main thread's is the program's own: not interesting.
+// The name that the program gave its thread. The main thread's is the program's own: not
+// interesting.
 void announce_thread(ThreadState& t) {
   char name[32] = {};
   const Spool* spool = g_spool.load();
-  if (spool == nullptr || !spool->shows_threads() || static_cast<int>(t.thread) == sys::process_id() ||
+  if (spool == nullptr || !spool->shows_threads() ||
+      static_cast<int>(t.thread) == sys::process_id() ||
       sys::call(SYS_prctl, PR_GET_NAME, name, 0, 0, 0) != 0) {
     return;
   }
@@ -81,13 +92,13 @@ void announce_thread(ThreadState& t) {
   const record::Arg arg{0, record::ArgType::kString, {}, length};
   std::memcpy(slot.at, &head, sizeof head);
   std::memcpy(slot.at + sizeof head, &arg, sizeof arg);
-  std::memcpy(slot.at + sizeof head + sizeof arg, name, sizeof name < record::padded(length)
-                                                            ? sizeof name
-                                                            : record::padded(length));
-  commit(slot, size);
+  std::memcpy(slot.at + sizeof head + sizeof arg, name,
+              sizeof name < record::padded(length) ? sizeof name : record::padded(length));
+  commit(*slot.lane, size);
 }
 
-// Chunks of threads that ended without running their destructor (cancelled hard, or cloned by hand).
+// Chunks of threads that ended without running their destructor (cancelled hard, or cloned by
+// hand).
 bool reclaim_dead_threads(Spool& spool) {
   bool any = false;
   const int pid = sys::process_id();
@@ -96,7 +107,8 @@ bool reclaim_dead_threads(Spool& spool) {
     const std::uint32_t thread = chunk.thread.load();
     if (thread == 0 || sys::call(SYS_tgkill, pid, thread, 0) != -ESRCH) return;
     auto owned = static_cast<std::uint32_t>(ChunkState::kOwned);
-    any |= chunk.state.compare_exchange_strong(owned, static_cast<std::uint32_t>(ChunkState::kFull));
+    any |=
+        chunk.state.compare_exchange_strong(owned, static_cast<std::uint32_t>(ChunkState::kFull));
   });
   return any;
 }
@@ -105,14 +117,15 @@ ChunkHead* find_chunk(Spool& spool, ThreadState& t, bool first, std::size_t size
   const bool huge = size > kLargeChunk - sizeof(ChunkHead);
   const bool small = first && size <= kSmallChunk - sizeof(ChunkHead);
   for (int attempt = 0; attempt < 64; ++attempt) {
+    const std::uint32_t seen = spool.segments();
     if (ChunkHead* chunk = spool.take(size, first, t.thread)) return chunk;
     // A burst is taken up by growing; past that, whoever needs room makes some.
     const bool may_grow = small || huge || spool.large_chunks() < kMostLargeChunks;
-    if (may_grow && spool.grow(size, small)) continue;
+    if (may_grow && spool.grow(size, small, seen)) continue;
     if (g_hooks.make_room(attempt > 0)) continue;
     if (reclaim_dead_threads(spool)) continue;
     // Everything is held by living threads, or cannot be written: more threads than chunks.
-    if (spool.grow(size, small)) continue;
+    if (spool.grow(size, small, seen)) continue;
     if (attempt > 2) break;
   }
   return nullptr;
@@ -120,27 +133,58 @@ ChunkHead* find_chunk(Spool& spool, ThreadState& t, bool first, std::size_t size
 
 }  // namespace
 
-std::uint64_t new_generation() noexcept {
+void new_generation() noexcept {
   pthread_once(&g_once, prepare_process);
-  const std::uint64_t number = g_generations.fetch_add(1) + 1;
-  g_guard.load()->generation.store(number);
-  return number;
+  g_guard.load()->generation.store(g_generations.fetch_add(1) + 1);
 }
 
-void stop_generation() noexcept { g_guard.load()->generation.store(0); }
+void stop_generation() noexcept {
+  g_guard.load()->generation.store(0);
+  Spool* spool = g_spool.load();
+  if (spool == nullptr) return;
+  const auto self = static_cast<std::uint32_t>(sys::thread_id());
+  bool others = false;
+  bool busy = false;
+  const auto look = [&](ChunkHead& chunk, std::uint64_t) {
+    if (chunk.state.load() != static_cast<std::uint32_t>(ChunkState::kOwned)) return;
+    if (chunk.thread.load() == self) return;
+    others = true;
+    busy |= chunk.busy.load() != 0;
+  };
+  spool->each_chunk(look);
+  // Bounded: a thread may have been stopped, or be in a signal handler, in the middle of a record.
+  for (int i = 0; others && i < 250; ++i) {
+    sys::sleep_ns(200'000);
+    busy = false;
+    spool->each_chunk(look);
+    if (!busy) return;
+  }
+}
+
+void new_epoch() noexcept { g_epoch.fetch_add(1); }
 bool generation_is_live() noexcept { return g_guard.load()->generation.load() != 0; }
 
 ThreadState* attach_thread() noexcept {
   SlowPath slow;
   if (!g_hooks.begin()) return nullptr;
   ThreadState& t = t_thread;
-  if (t.generation == g_guard.load()->generation.load()) return &t;  // begin() recorded on it already
+  if (t.generation == g_guard.load()->generation.load())
+    return &t;  // begin() recorded on it already
   Lane* handlers = t.handlers;
-  if (handlers != nullptr) std::memset(static_cast<void*>(handlers), 0, sizeof(Lane) * kHandlerLanes);
-  t = {};
-  t.handlers = handlers;
+  if (handlers != nullptr)
+    std::memset(static_cast<void*>(handlers), 0, sizeof(Lane) * kHandlerLanes);
+  const std::uint32_t epoch = g_epoch.load();
+  if (static_cast<std::uint32_t>(t.live) == epoch) {
+    // The same thread with another spool, as after the end of the program: its spans are still
+    // open.
+    t.lane = {};
+    t.next_id = t.last_id = 0;
+  } else {
+    t = {};
+    t.handlers = handlers;
+    t.live = std::uint64_t{g_serials.fetch_add(1) + 1} << 32 | epoch;
+  }
   t.generation = g_guard.load()->generation.load();
-  t.live = std::uint64_t{g_serials.fetch_add(1) + 1} << 32 | static_cast<std::uint32_t>(t.generation);
   t.thread = static_cast<std::uint32_t>(sys::thread_id());
   if (g_have_key.load()) pthread_setspecific(g_exit_key, &t);
   announce_thread(t);
@@ -154,7 +198,8 @@ bool next_chunk(ThreadState& t, Lane& lane, std::size_t size) noexcept {
   const bool first = !lane.used;
   if (lane.chunk != nullptr) {
     const bool large = lane.chunk->size >= kLargeChunk;
-    lane.chunk->state.store(static_cast<std::uint32_t>(ChunkState::kFull), std::memory_order_release);
+    lane.chunk->state.store(static_cast<std::uint32_t>(ChunkState::kFull),
+                            std::memory_order_release);
     lane.chunk = nullptr;
     lane.cursor = lane.end = nullptr;
     if (large) g_hooks.filled();
@@ -184,7 +229,8 @@ Lane* handler_lane(ThreadState& t) noexcept {
     if (!t.handlers[i].busy) return &t.handlers[i];
   }
   // Handlers that left by siglongjmp never came back to commit. Real nesting does not go this deep.
-  for (std::uint32_t i = 0; t.handlers != nullptr && i < kHandlerLanes; ++i) t.handlers[i].busy = false;
+  for (std::uint32_t i = 0; t.handlers != nullptr && i < kHandlerLanes; ++i)
+    t.handlers[i].busy = false;
   if (t.handlers != nullptr) return &t.lane;
   if (Spool* spool = g_spool.load()) spool->add_lost(1);
   return nullptr;
@@ -192,9 +238,18 @@ Lane* handler_lane(ThreadState& t) noexcept {
 
 void next_ids(ThreadState& t) noexcept {
   Spool* spool = g_spool.load(std::memory_order_acquire);
-  if (spool == nullptr) return;
-  t.next_id = spool->head().next_id.fetch_add(kIdBlock);
-  t.last_id = t.next_id + kIdBlock;
+  if (spool == nullptr) {  // stopped meanwhile: the record will not be written either
+    t.next_id = 0;
+    t.last_id = 1;
+    return;
+  }
+  const std::uint64_t block = spool->head().next_id.fetch_add(kIdBlock);
+  // In this order a signal handler in between finds no ids, and takes a block of its own.
+  t.last_id = 0;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  t.next_id = block;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  t.last_id = block + kIdBlock;
 }
 
 }  // namespace dft::buffer

@@ -1,5 +1,6 @@
-// Where a thread's records go: reserve, fill, commit. This is the hot path: no lock, no heap, no system
-// call. On the program's threads, also inside signal handlers; the slow paths are in lane.cpp.
+// Where a thread's records go: reserve, fill, commit. This is the hot path: no lock, no heap, no
+// system call. On the program's threads, also inside signal handlers; the slow paths are in
+// lane.cpp.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -9,8 +10,8 @@
 
 namespace dft::buffer {
 
-// A page that the kernel wipes in a forked child, so that the child's first event notices the fork even
-// when nobody ran fork handlers. Generation 0: off, or just forked.
+// A page that the kernel wipes in a forked child, so that the child's first event notices the fork
+// even when nobody ran fork handlers. Generation 0: off, or just forked.
 struct Guard {
   std::atomic<std::uint64_t> generation;
 };
@@ -29,13 +30,19 @@ struct ThreadState {
   std::uint64_t generation;
   Lane lane;
   std::uint64_t next_id;
-  std::uint64_t last_id;
-  std::uint64_t parent;  // innermost open span
-  std::uint64_t live;    // low half: generation; high half: differs between threads. Never 0
-  std::uint32_t level;   // open spans
+  std::uint64_t last_id;  // ids below this one are the thread's
+  std::uint64_t parent;   // innermost open span
+  std::uint64_t
+      live;  // low half: g_epoch; high half: differs between threads. Never 0 once attached
+  std::uint32_t level;  // open spans
   std::uint32_t thread;
-  std::uint32_t cut_level;  // spans from this level on that are older than cut_id were taken off the
-  std::uint64_t cut_id;     // stack by the end of one that enclosed them
+  std::uint32_t cuts;  // in use of `cut`
+  // Spans of this level and above that are older than this id have left the stack with one around
+  // them.
+  struct Cut {
+    std::uint64_t id;
+    std::uint32_t level;
+  } cut[4];
   std::uint64_t handed_seen;  // g_handed at the last look
   Lane* handlers;  // lanes for signal handlers that interrupt a reserve, made when first needed
 };
@@ -45,63 +52,103 @@ extern thread_local constinit ThreadState t_thread __attribute__((tls_model("ini
 struct Hooks {
   bool (*begin)();  // a thread's first event: is there a spool? makes a forked child's own
   bool (*make_room)(bool wait);  // no free chunk: drain some; false when nothing was gained
-  void (*filled)();  // a chunk is ready to be drained
+  void (*filled)();              // a chunk is ready to be drained
 };
 extern Hooks g_hooks;
 extern std::atomic<Spool*> g_spool;
 extern std::atomic<bool> g_on;
+extern std::atomic<bool> g_forked;  // this process has had children
 
 ThreadState* attach_thread() noexcept;
 bool next_chunk(ThreadState& thread, Lane& lane, std::size_t size) noexcept;
 Lane* handler_lane(ThreadState& thread) noexcept;
 void next_ids(ThreadState& thread) noexcept;
-// Fork, stop and start: every thread attaches anew. Returns the generation.
-std::uint64_t new_generation() noexcept;
+// A new spool: every thread attaches anew.
+void new_generation() noexcept;
+// No spool any more. Returns when no other thread is in the middle of a record.
 void stop_generation() noexcept;
 bool generation_is_live() noexcept;
+// Spans that are open now will not be recorded: the trace that they began in is closed, or a
+// parent's.
+void new_epoch() noexcept;
 
 // The calling thread's state, nullptr while nothing is recorded.
 inline ThreadState* this_thread() noexcept {
   ThreadState& t = t_thread;
   const Guard* guard = g_guard.load(std::memory_order_relaxed);
-  if (t.generation == guard->generation.load(std::memory_order_relaxed)) [[likely]] return &t;
+  if (t.generation == guard->generation.load(std::memory_order_relaxed)) [[likely]]
+    return &t;
   if (!g_on.load(std::memory_order_relaxed)) return nullptr;
   return attach_thread();
 }
 
+// One instruction, so that a signal handler that records cannot be given the same id.
+inline std::uint64_t take_id(ThreadState& t) noexcept {
+#if defined(__x86_64__)
+  std::uint64_t id = 1;
+  asm volatile("xaddq %0, %1" : "+r"(id), "+m"(t.next_id) : : "cc");
+  return id;
+#else
+  return __atomic_fetch_add(&t.next_id, 1, __ATOMIC_RELAXED);
+#endif
+}
+
 inline std::uint64_t new_id(ThreadState& t) noexcept {
-  if (t.next_id == t.last_id) [[unlikely]] next_ids(t);
-  return t.next_id++;
+  for (;;) {
+    const std::uint64_t id = take_id(t);
+    if (id < t.last_id) [[likely]]
+      return id;
+    next_ids(t);
+  }
+}
+
+// Marks the lane's chunk as being written to, unless the spool is being closed. The closer ends the
+// generation first and looks at the marks afterwards, with a pause in between that is longer than
+// any store takes to become visible; so one of the two sees the other, and this side needs no
+// fence.
+inline bool enter(const ThreadState& t, Lane& lane) noexcept {
+  lane.chunk->busy.store(1, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const Guard* guard = g_guard.load(std::memory_order_relaxed);
+  if (t.generation == guard->generation.load(std::memory_order_relaxed)) [[likely]]
+    return true;
+  lane.chunk->busy.store(0, std::memory_order_relaxed);
+  return false;
 }
 
 struct Slot {
   std::byte* at;
   Lane* lane;
+  bool stale;  // the spool was closed meanwhile: ask for the thread's state again
 };
 
-// Room for one record; `at` is nullptr when the event is lost (and counted).
+// Room for one record. `at` is nullptr when there is none: then the event is lost, and counted,
+// unless stale.
 inline Slot reserve(ThreadState& t, std::size_t size) noexcept {
   Lane* lane = &t.lane;
   if (lane->busy) [[unlikely]] {
     lane = handler_lane(t);
-    if (lane == nullptr) return {nullptr, nullptr};
+    if (lane == nullptr) return {nullptr, nullptr, false};
   }
   lane->busy = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (static_cast<std::size_t>(lane->end - lane->cursor) < size) [[unlikely]] {
-    if (!next_chunk(t, *lane, size)) {
-      lane->busy = false;
-      return {nullptr, nullptr};
-    }
+  if (static_cast<std::size_t>(lane->end - lane->cursor) < size && !next_chunk(t, *lane, size))
+      [[unlikely]] {
+    lane->busy = false;
+    return {nullptr, nullptr, !generation_is_live()};
   }
-  return {lane->cursor, lane};
+  if (!enter(t, *lane)) [[unlikely]] {
+    lane->busy = false;
+    return {nullptr, nullptr, true};
+  }
+  return {lane->cursor, lane, false};
 }
 
-inline void commit(const Slot& slot, std::size_t size) noexcept {
-  Lane& lane = *slot.lane;
+inline void commit(Lane& lane, std::size_t size) noexcept {
   lane.cursor += size;
   const auto filled = static_cast<std::uint64_t>(lane.cursor - payload(*lane.chunk));
   lane.chunk->committed.store(filled, std::memory_order_release);
+  lane.chunk->busy.store(0, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   lane.busy = false;
 }

@@ -1,5 +1,6 @@
-// The spool on disk: what one process image has recorded and not yet written out, in a file that outlives
-// it. Mapped by its owner; read by whoever finishes a dead owner's work. docs/design/file-format.md.
+// The spool on disk: what one process image has recorded and not yet written out, in a file that
+// outlives it. Mapped by its owner; read by whoever finishes a dead owner's work.
+// docs/design/file-format.md.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -15,8 +16,9 @@ inline constexpr char kMagic[8] = {'D', 'F', 'T', 'S', 'P', 'O', 'O', 'L'};
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::size_t kPage = 4096;
 
-// A thread's first chunk is small, so that a thousand threads cost little; the following ones are half of
-// a typical second-level cache's share, so that recording does not push the program's data out.
+// A thread's first chunk is small, so that a thousand threads cost little; the following ones are
+// half of a typical second-level cache's share, so that recording does not push the program's data
+// out.
 inline constexpr std::uint32_t kSmallChunk = 8 << 10;
 inline constexpr std::uint32_t kLargeChunk = 64 << 10;
 inline constexpr std::uint32_t kMaxSegments = 128;
@@ -34,9 +36,10 @@ struct alignas(64) ChunkHead {
   std::atomic<std::uint32_t> state;
   std::uint32_t size;  // of the whole chunk, this head included
   std::atomic<std::uint32_t> thread;
-  std::uint32_t reserved;
-  std::atomic<std::uint64_t> sequence;   // order in which chunks were taken
-  std::atomic<std::uint64_t> committed;  // bytes after the head that hold whole records
+  std::atomic<std::uint32_t>
+      busy;  // a record is being written: whoever closes the spool waits for it
+  std::atomic<std::uint64_t> sequence;             // order in which chunks were taken
+  std::atomic<std::uint64_t> committed;            // bytes after the head that hold whole records
   alignas(64) std::atomic<std::uint64_t> drained;  // bytes of those that are in the trace file
 };
 static_assert(sizeof(ChunkHead) == 128);
@@ -63,11 +66,12 @@ struct Owner {
   std::uint32_t user;
 };
 
-// What the drainer is about to do. Written before the trace file is touched, so that after a death in the
-// middle the file is cut back to `from` and the same records are written again: none lost, none twice.
+// What the drainer is about to do. Written before the trace file is touched, so that after a death
+// in the middle the file is cut back to `from` and the same records are written again: none lost,
+// none twice.
 struct Intent {
-  std::uint64_t from;  // length of the trace file before
-  std::uint64_t to;    // and after
+  std::uint64_t from;   // length of the trace file before
+  std::uint64_t to;     // and after
   std::uint64_t lines;  // trace_lines after it
   std::uint64_t lost;   // lost_written after it
   std::uint32_t entries;
@@ -95,8 +99,10 @@ struct SpoolHead {
   std::uint32_t time_divisor_log10;  // nanoseconds to the trace's unit: 0, 3, 6 or 9
   std::uint32_t compression_level;
   Owner owner;
-  char mapped_name[64];  // base name of this file when it was mapped: the kernel may go on showing that one
-  char trace_name[256];  // base name of the trace file, in the directory of the spool or of its note
+  char mapped_name[64];  // base name of this file when it was mapped: the kernel may go on showing
+                         // that one
+  char
+      trace_name[256];  // base name of the trace file, in the directory of the spool or of its note
   std::uint64_t preamble_offset;  // text that opens the trace file
   std::uint64_t preamble_size;
   std::uint64_t preamble_lines;
@@ -119,8 +125,7 @@ struct SpoolHead {
 static_assert(sizeof(SpoolHead) <= kPage);
 
 inline constexpr std::size_t kTimelineOffset = kPage;
-inline constexpr std::size_t kTimelineSize =
-    (sizeof(record::Timeline) + kPage - 1) / kPage * kPage;
+inline constexpr std::size_t kTimelineSize = (sizeof(record::Timeline) + kPage - 1) / kPage * kPage;
 inline constexpr std::size_t kFixedSize = kTimelineOffset + kTimelineSize;
 
 }  // namespace dft::buffer

@@ -11,7 +11,8 @@ constexpr std::size_t kArenaStep = 64 << 10;
 }  // namespace
 
 std::uint64_t Names::hash_of(std::string_view text) noexcept {
-  // Eight bytes a step, folded by a multiplication: names are short, and looked up by every plain call.
+  // Eight bytes a step, folded by a multiplication: names are short, and looked up by every plain
+  // call.
   constexpr std::uint64_t kFactor = 0x9fb21c651e98df25;
   const char* p = text.data();
   std::size_t left = text.size();
@@ -67,7 +68,8 @@ std::uint32_t Names::add(std::string_view text, std::uint64_t hash) noexcept {
   if (text.size() > kLongest) return 0;
   SlowPath slow;
   Locked locked(lock_);
-  if (const Entry* entry = find(table_.load(std::memory_order_relaxed), text, hash)) return entry->id;
+  if (const Entry* entry = find(table_.load(std::memory_order_relaxed), text, hash))
+    return entry->id;
   const std::size_t size = record::padded(sizeof(Entry) + text.size());
   if (count_ >= kMost || bytes_ + size > kMostBytes) return 0;
   const Table* table = table_.load(std::memory_order_relaxed);
@@ -96,8 +98,9 @@ bool Names::write_to_spool(const Entry& entry) noexcept {
   const std::size_t size = record::padded(sizeof(NameRecord) + entry.length);
   if (chunk_ == nullptr || room(*chunk_) - chunk_->committed.load() < size) {
     const bool first = chunk_ == nullptr;
+    const std::uint32_t seen = spool_->segments();
     ChunkHead* next = spool_->take(size, first, 0);
-    if (next == nullptr && spool_->grow(size, first)) next = spool_->take(size, first, 0);
+    if (next == nullptr && spool_->grow(size, first, seen)) next = spool_->take(size, first, 0);
     if (next == nullptr) return false;
     next->state.store(static_cast<std::uint32_t>(ChunkState::kNames), std::memory_order_release);
     chunk_ = next;

@@ -1,5 +1,6 @@
 // Interned strings: event names, categories and argument keys become small ids, once.
-// Looked up on the program's threads without a lock; added on a slow path. Lives as long as the process.
+// Looked up on the program's threads without a lock; added on a slow path. Lives as long as the
+// process.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -12,16 +13,17 @@ namespace dft::buffer {
 
 class Names {
  public:
-  // The id of the string, the same for equal bytes as long as the process lives, also over fork and a new
-  // spool. 0 when the table is full or the string is long: the caller then writes it into the record.
+  // The id of the string, the same for equal bytes as long as the process lives, also over fork and
+  // a new spool. 0 when the table is full or the string is long: the caller then writes it into the
+  // record.
   std::uint32_t id(std::string_view text) noexcept {
     const std::uint64_t hash = hash_of(text);
     const Entry* entry = find(table_.load(std::memory_order_acquire), text, hash);
     return entry != nullptr ? entry->id : add(text, hash);
   }
 
-  // From now on names go into this spool; those known already are written there first. False when they do
-  // not fit. nullptr: the spool is gone.
+  // From now on names go into this spool; those known already are written there first. False when
+  // they do not fit. nullptr: the spool is gone.
   bool publish_to(Spool* spool) noexcept;
 
   static constexpr std::size_t kLongest = 1024;

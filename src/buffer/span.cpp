@@ -25,7 +25,8 @@ void Draft::release() noexcept {
 void Draft::put_bytes(std::uint32_t key, record::ArgType type, std::string_view bytes) noexcept {
   if (bytes.size() > record::kMaxString) bytes = bytes.substr(0, record::kMaxString);
   const std::size_t size = record::padded(bytes.size());
-  if (capacity_ - used_ < sizeof(record::Arg) + size && !enlarge(sizeof(record::Arg) + size)) return;
+  if (capacity_ - used_ < sizeof(record::Arg) + size && !enlarge(sizeof(record::Arg) + size))
+    return;
   try_put(key, type, bytes.size());
   if (bytes.empty()) return;
   std::memset(args_ + used_ + size - 8, 0, 8);  // no stray bytes of the stack in the spool
@@ -55,8 +56,23 @@ void hand_back(const Span& span) noexcept {
   g_handed.fetch_add(1);
 }
 
-// Takes the span off the thread's stack. A span that is no longer on it was crossed by its parent's end,
-// or is ended on another thread: it gets a lane of its own in the trace.
+bool is_cut(const ThreadState& t, std::uint64_t id, std::uint32_t level) noexcept {
+  for (std::uint32_t i = 0; i < t.cuts; ++i) {
+    if (id < t.cut[i].id && level >= t.cut[i].level) return true;
+  }
+  return false;
+}
+
+// A later cut at the same level or below says more than those before it.
+void add_cut(ThreadState& t, std::uint32_t level) noexcept {
+  while (t.cuts > 0 && t.cut[t.cuts - 1].level >= level) --t.cuts;
+  constexpr std::uint32_t kMost = sizeof t.cut / sizeof t.cut[0];
+  if (t.cuts == kMost) --t.cuts;
+  t.cut[t.cuts++] = {t.next_id, level};
+}
+
+// Takes the span off the thread's stack. A span that is no longer on it was crossed by its parent's
+// end, or is ended on another thread: it gets a lane of its own in the trace.
 void leave(ThreadState& t, Span& span) noexcept {
   record::Head& head = span.draft.head;
   if (t.live != span.live) {
@@ -65,30 +81,28 @@ void leave(ThreadState& t, Span& span) noexcept {
     return;
   }
   if (t.parent != head.id) {
-    const bool cut = head.id < t.cut_id && head.level >= t.cut_level;
-    if (cut || head.level >= t.level) {
+    if (head.level >= t.level || is_cut(t, head.id, head.level)) {
       head.flags |= record::kOwnLane;
       return;
     }
     // Spans inside it were never ended, or will be later: they leave the stack with it.
-    if (t.cut_id == 0 || head.level <= t.cut_level) {
-      t.cut_id = t.next_id;
-      t.cut_level = head.level;
-    }
+    add_cut(t, head.level);
     t.level = head.level;
   }
   t.parent = head.parent;
   --t.level;
 }
 
-// Begun before a fork or a restart, it belongs to the parent, or to a trace that is closed.
+// Begun in another epoch, it belongs to the parent, or to a trace that is closed.
 bool is_current(const ThreadState* t, const Span& span) noexcept {
-  return t != nullptr && static_cast<std::uint32_t>(t->live) == static_cast<std::uint32_t>(span.live);
+  return t != nullptr &&
+         static_cast<std::uint32_t>(t->live) == static_cast<std::uint32_t>(span.live);
 }
 
 }  // namespace
 
-// Looks at the top of the stack only: what is covered by an open span is taken off when that one ends.
+// Looks at the top of the stack only: what is covered by an open span is taken off when that one
+// ends.
 void take_back(ThreadState& t) noexcept {
   if (t.handed_seen == g_handed.load(std::memory_order_relaxed)) return;
   SlowPath slow;
@@ -98,8 +112,7 @@ void take_back(ThreadState& t) noexcept {
     again = covered = false;
     for (Handed& handed : g_handed_list) {
       if (handed.live != t.live) continue;
-      const bool gone =
-          handed.level > t.level || (handed.id < t.cut_id && handed.level >= t.cut_level);
+      const bool gone = handed.level > t.level || is_cut(t, handed.id, handed.level);
       if (handed.id == t.parent) {
         t.parent = handed.parent;
         --t.level;
@@ -121,7 +134,7 @@ void close_span(Span& span, std::uint64_t end) noexcept {
     take_back(*t);
     leave(*t, span);
     span.draft.head.duration = end - span.draft.head.start;
-    write_record(*t, span.draft.head, span.draft.args(), span.draft.args_size());
+    write_record(span.draft.head, span.draft.args(), span.draft.args_size());
   }
   span.draft.clear();
   span.live = 0;

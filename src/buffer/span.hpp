@@ -1,5 +1,6 @@
-// A span between its begin and its end, with the arguments gathered so far in the form of the record.
-// On the program's threads; lives in memory that the caller owns (a C struct, a C++ object, a Python one).
+// A span between its begin and its end, with the arguments gathered so far in the form of the
+// record. On the program's threads; lives in memory that the caller owns (a C struct, a C++ object,
+// a Python one).
 #pragma once
 #include <cstring>
 #include <string_view>
@@ -11,8 +12,8 @@
 
 namespace dft::buffer {
 
-// A record in the making: its head, and the arguments that follow it, in place as long as they fit. Not
-// movable, because it points into itself.
+// A record in the making: its head, and the arguments that follow it, in place as long as they fit.
+// Not movable, because it points into itself.
 class Draft {
  public:
   void init() noexcept {
@@ -22,7 +23,8 @@ class Draft {
   }
   // The hot path's half: false when the argument does not fit as things are.
   bool try_put(std::uint32_t key, record::ArgType type, std::uint64_t word) noexcept {
-    if (capacity_ - used_ < sizeof(record::Arg)) [[unlikely]] return false;
+    if (capacity_ - used_ < sizeof(record::Arg)) [[unlikely]]
+      return false;
     const record::Arg arg{key, type, {}, word};
     std::memcpy(args_ + used_, &arg, sizeof arg);
     used_ += sizeof arg;
@@ -37,10 +39,12 @@ class Draft {
   [[nodiscard]] std::size_t args_size() const noexcept { return used_; }
   [[nodiscard]] bool in_place() const noexcept { return args_ == inline_; }
   void clear() noexcept {
-    if (!in_place()) [[unlikely]] release();
+    if (!in_place()) [[unlikely]]
+      release();
     used_ = 0;
   }
-  // Copies head and arguments, which are in place, in steps of 16 bytes: up to 8 more than there are.
+  // Copies head and arguments, which are in place, in steps of 16 bytes: up to 8 more than there
+  // are.
   void copy_to(std::byte* to) const noexcept {
     std::memcpy(to, &head, sizeof head);
     for (std::size_t i = 0; i < used_; i += 16) std::memcpy(to + sizeof head + i, inline_ + i, 16);
@@ -62,7 +66,8 @@ class Draft {
 };
 
 struct Span {
-  std::uint64_t live;  // ThreadState::live of its thread, 0: not recording. First, where the C header looks
+  std::uint64_t
+      live;  // ThreadState::live of its thread, 0: not recording. First, where the C header looks
   Draft draft;
 };
 static_assert(sizeof(Span) == 248 && 176 % 16 == 0);
@@ -82,10 +87,10 @@ inline std::uint8_t inline_names(Draft& draft, std::uint32_t name, std::string_v
   return flags;
 }
 
-// The thread has an id left. The start is the caller's to set, last of all.
-inline void open_span(ThreadState& t, Span& span, std::uint32_t name, std::uint32_t category) noexcept {
+// The start is the caller's to set, last of all.
+inline void open_span(ThreadState& t, Span& span, std::uint64_t id, std::uint32_t name,
+                      std::uint32_t category) noexcept {
   record::Head& head = span.draft.head;
-  const std::uint64_t id = t.next_id++;
   const std::uint32_t level = ++t.level;
   head.kind = record::Kind::kSpan;
   head.flags = 0;
@@ -99,8 +104,8 @@ inline void open_span(ThreadState& t, Span& span, std::uint32_t name, std::uint3
   span.live = t.live;
 }
 
-// How many spans were ended on another thread than they began on. Their own thread still has them on its
-// stack, and takes them off when it sees this change. Rare, so the hot path only reads it.
+// How many spans were ended on another thread than they began on. Their own thread still has them
+// on its stack, and takes them off when it sees this change. Rare, so the hot path only reads it.
 extern std::atomic<std::uint64_t> g_handed;
 void take_back(ThreadState& t) noexcept;
 
@@ -108,36 +113,47 @@ void take_back(ThreadState& t) noexcept;
 inline bool try_open(Span& span, std::uint32_t name, std::uint32_t category) noexcept {
   ThreadState& t = t_thread;
   const Guard* guard = g_guard.load(std::memory_order_relaxed);
-  if (t.generation != guard->generation.load(std::memory_order_relaxed) || t.next_id == t.last_id ||
-      t.handed_seen != g_handed.load(std::memory_order_relaxed) || !record::g_counter_clock) [[unlikely]] {
+  if (t.generation != guard->generation.load(std::memory_order_relaxed) ||
+      t.handed_seen != g_handed.load(std::memory_order_relaxed) || !record::g_counter_clock)
+      [[unlikely]] {
     return false;
   }
-  open_span(t, span, name, category);
+  const std::uint64_t id = take_id(t);
+  if (id >= t.last_id) [[unlikely]]
+    return false;
+  open_span(t, span, id, name, category);
   span.draft.head.start = record::counter_ticks();
   return true;
 }
 
 // One record with its arguments behind it; false when it was lost.
-inline bool write_record(ThreadState& t, record::Head head, const std::byte* args,
-                         std::size_t size) noexcept {
+inline bool write_record(record::Head head, const std::byte* args, std::size_t size) noexcept {
   const std::size_t total = sizeof head + size;
-  const Slot slot = reserve(t, total);
-  if (slot.at == nullptr) [[unlikely]] return false;
   head.size = static_cast<std::uint32_t>(total);
-  std::memcpy(slot.at, &head, sizeof head);
-  std::memcpy(slot.at + sizeof head, args, size);
-  commit(slot, total);
-  return true;
+  for (;;) {
+    ThreadState* t = this_thread();
+    if (t == nullptr) return false;
+    const Slot slot = reserve(*t, total);
+    if (slot.at == nullptr) [[unlikely]] {
+      if (slot.stale) continue;
+      return false;
+    }
+    std::memcpy(slot.at, &head, sizeof head);
+    std::memcpy(slot.at + sizeof head, args, size);
+    commit(*slot.lane, total);
+    return true;
+  }
 }
 
 // The general ways: any thread, any order, any size. `close_span` records, `drop_span` does not.
 void close_span(Span& span, std::uint64_t end) noexcept;
 void drop_span(Span& span) noexcept;
 
-// Ends and records a span where nothing unusual is in the way: it is the innermost of its thread, nobody is
-// in the middle of a record, and the record fits into the chunk.
+// Ends and records a span where nothing unusual is in the way: it is the innermost of its thread,
+// nobody is in the middle of a record, and the record fits into the chunk.
 inline bool try_close(Span& span) noexcept {
-  if (!record::g_counter_clock) [[unlikely]] return false;
+  if (!record::g_counter_clock) [[unlikely]]
+    return false;
   const std::uint64_t end = record::counter_ticks();
   ThreadState& t = t_thread;
   const Guard* guard = g_guard.load(std::memory_order_relaxed);
@@ -145,18 +161,23 @@ inline bool try_close(Span& span) noexcept {
   Draft& draft = span.draft;
   const std::size_t total = sizeof(record::Head) + draft.args_size();
   if (t.generation != guard->generation.load(std::memory_order_relaxed) || t.live != span.live ||
-      t.parent != draft.head.id || lane.busy ||
-      static_cast<std::size_t>(lane.end - lane.cursor) < total + 8 || !draft.in_place()) [[unlikely]] {
+      t.parent != draft.head.id || lane.busy || !draft.in_place()) [[unlikely]] {
+    return false;
+  }
+  lane.busy = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // Only now: a signal handler in between might have taken the room.
+  if (static_cast<std::size_t>(lane.end - lane.cursor) < total + 8 || !enter(t, lane))
+      [[unlikely]] {
+    lane.busy = false;
     return false;
   }
   t.parent = draft.head.parent;
   --t.level;
-  lane.busy = true;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
   draft.head.size = static_cast<std::uint32_t>(total);
   draft.head.duration = end - draft.head.start;
   draft.copy_to(lane.cursor);
-  commit({lane.cursor, &lane}, total);
+  commit(lane, total);
   span.live = 0;
   return true;
 }

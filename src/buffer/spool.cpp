@@ -1,10 +1,13 @@
 #include "buffer/spool.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
 namespace dft::buffer {
 namespace {
+
+constexpr std::uint32_t kLargestStep = 4 << 20;
 
 std::size_t whole_pages(std::size_t n) { return (n + kPage - 1) / kPage * kPage; }
 
@@ -28,7 +31,7 @@ Spool* Spool::create(const char* path, std::size_t preamble_size, int* error) no
   }
   auto* spool = new (memory) Spool;
   spool->fixed_size_ = kFixedSize + whole_pages(preamble_size);
-  struct stat info {};
+  struct stat info{};
   *error = sys::status(fd, &info);
   if (*error == 0) *error = sys::reserve(fd, 0, spool->fixed_size_);
   std::byte* fixed = nullptr;
@@ -123,8 +126,9 @@ ChunkHead* Spool::take(std::size_t need, bool first_of_thread, std::uint32_t thr
   return nullptr;
 }
 
-bool Spool::grow(std::size_t need, bool small) noexcept {
+bool Spool::grow(std::size_t need, bool small, std::uint32_t seen_segments) noexcept {
   Locked locked(grow_lock_);
+  if (head_->segments.load() != seen_segments) return true;
   const bool fits_small = small && need <= kSmallChunk - sizeof(ChunkHead);
   std::uint32_t chunk_size = fits_small ? kSmallChunk : kLargeChunk;
   while (chunk_size - sizeof(ChunkHead) < need) chunk_size *= 2;
@@ -132,19 +136,20 @@ bool Spool::grow(std::size_t need, bool small) noexcept {
   if (chunk_size > kLargeChunk) {
     chunks = 1;
   } else {
-    // The table of segments is short, so a program with thousands of threads grows in ever larger steps.
+    // The table of segments is short, so a program with thousands of threads grows in ever larger
+    // steps.
     const std::uint32_t count = head_->segments.load();
     for (std::uint32_t s = 0; s < count; ++s) {
       if (head_->segment[s].chunk_size == chunk_size && head_->segment[s].chunks >= chunks) {
         chunks = head_->segment[s].chunks + head_->segment[s].chunks / 2;
       }
     }
+    chunks = std::min(chunks, kLargestStep / chunk_size);
   }
   const int fd = sys::open(path_, O_RDWR | O_NOFOLLOW);
   if (fd < 0) return false;
-  struct stat info {};
-  const bool ours =
-      sys::status(fd, &info) == 0 && info.st_ino == inode_ && info.st_dev == device_;
+  struct stat info{};
+  const bool ours = sys::status(fd, &info) == 0 && info.st_ino == inode_ && info.st_dev == device_;
   const bool grown = ours && (add_segment(fd, chunk_size, chunks) ||
                               (chunks > 1 && add_segment(fd, chunk_size, 1)));
   sys::close(fd);
@@ -153,7 +158,7 @@ bool Spool::grow(std::size_t need, bool small) noexcept {
 
 void Spool::retire(bool remove_file) noexcept {
   if (remove_file) {
-    struct stat info {};
+    struct stat info{};
     if (sys::status_at(path_, &info) == 0 && info.st_ino == inode_ && info.st_dev == device_) {
       sys::unlink(path_);
     }

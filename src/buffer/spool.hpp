@@ -1,5 +1,5 @@
-// The spool as its living owner sees it: a mapping divided into chunks that threads take and give back.
-// Made and grown on slow paths of any thread; chunks are taken without a lock.
+// The spool as its living owner sees it: a mapping divided into chunks that threads take and give
+// back. Made and grown on slow paths of any thread; chunks are taken without a lock.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +12,15 @@ namespace dft::buffer {
 
 class Spool {
  public:
-  // Makes the file, which must not exist, with its space reserved, and maps it. nullptr and *error = -errno
-  // when that fails; nothing is left behind then. The object is never destroyed (see retire).
+  // Makes the file, which must not exist, with its space reserved, and maps it. nullptr and *error
+  // = -errno when that fails; nothing is left behind then. The object is never destroyed (see
+  // retire).
   static Spool* create(const char* path, std::size_t preamble_size, int* error) noexcept;
 
-  // A dead owner's spool, read into private memory of this process. nullptr when anything in it does not
-  // hold together; `*what` then says what. Damage inside one chunk costs that chunk only.
-  static Spool* adopt(std::byte* image, std::size_t size, const char* path, const char** what) noexcept;
+  // A dead owner's spool, read into private memory of this process. nullptr when anything in it
+  // does not hold together; `*what` then says what. Damage inside one chunk costs that chunk only.
+  static Spool* adopt(std::byte* image, std::size_t size, const char* path,
+                      const char** what) noexcept;
 
   void discard() noexcept;  // of an adopted one, whose image is the caller's
 
@@ -30,10 +32,13 @@ class Spool {
   // The same file under another name, once it is complete.
   void moved_to(const char* path) noexcept;
 
-  // A free chunk with room for `payload` bytes, marked as taken by `thread`; nullptr when there is none.
+  // A free chunk with room for `payload` bytes, marked as taken by `thread`; nullptr when there is
+  // none.
   ChunkHead* take(std::size_t payload, bool first_of_thread, std::uint32_t thread) noexcept;
-  // Adds chunks that can hold `payload`. False when the disk, the address space or the table is full.
-  bool grow(std::size_t payload, bool small) noexcept;
+  // Adds chunks that can hold `payload`, unless somebody else has since `segments` were counted.
+  // False when the disk, the address space or the table is full.
+  bool grow(std::size_t payload, bool small, std::uint32_t seen_segments) noexcept;
+  [[nodiscard]] std::uint32_t segments() const noexcept { return head_->segments.load(); }
   // Large chunks there are, to decide between growing and draining.
   [[nodiscard]] std::uint32_t large_chunks() const noexcept { return large_chunks_.load(); }
 
@@ -51,8 +56,8 @@ class Spool {
 
   void add_lost(std::uint64_t events) noexcept { head_->lost.fetch_add(events); }
 
-  // Lets go of the file: its pages are replaced by anonymous ones in place, so that a thread that is still
-  // writing a record writes into nothing, instead of into unmapped memory.
+  // Lets go of the file: its pages are replaced by anonymous ones in place, so that a thread that
+  // is still writing a record writes into nothing, instead of into unmapped memory.
   void retire(bool remove_file) noexcept;
 
  private:

@@ -31,8 +31,8 @@ bool counter_is_invariant() noexcept {
 #endif
 }
 
-// The kernel watches the counter and drops it as its own clock when cores disagree; its choice is the
-// only portable sign that the counter can be compared between cores.
+// The kernel watches the counter and drops it as its own clock when cores disagree; its choice is
+// the only portable sign that the counter can be compared between cores.
 bool kernel_trusts_counter() noexcept {
   char name[32];
   const long n = sys::read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -51,7 +51,8 @@ std::uint64_t scale(std::uint64_t delta, std::uint64_t rate) noexcept {
 std::uint64_t measured_rate(const Moment& from, const Moment& to) noexcept {
   if (to.tick <= from.tick || to.monotonic <= from.monotonic) return 0;
   return static_cast<std::uint64_t>(
-      (static_cast<unsigned __int128>(to.monotonic - from.monotonic) << 32) / (to.tick - from.tick));
+      (static_cast<unsigned __int128>(to.monotonic - from.monotonic) << 32) /
+      (to.tick - from.tick));
 }
 
 }  // namespace
@@ -104,7 +105,8 @@ void Timeline::follow() noexcept {
   const Moment now = read_moment();
   const std::uint64_t truth = now.monotonic + wall_offset;
   if (rate() == 0) {  // the first stretch: exact from the start
-    knots[0].rate = std::max<std::uint64_t>(measured_rate(first, now), 1);
+    const std::uint64_t measured = std::max<std::uint64_t>(measured_rate(first, now), 1);
+    __atomic_store_n(&knots[0].rate, measured, __ATOMIC_RELAXED);
   } else {
     const std::uint64_t line = to_ns(now.tick);
     const std::uint64_t error = truth > line ? truth - line : line - truth;
@@ -112,7 +114,7 @@ void Timeline::follow() noexcept {
     const std::uint64_t tolerance = std::uint64_t{200} << (count / 32);
     if (error > tolerance && count + 2 <= kKnots) bend(now, truth);
   }
-  until = now.tick;
+  end_at(now.tick);
   if (now.monotonic - recent.monotonic > 1'000'000'000) recent = now;
 }
 
@@ -123,8 +125,8 @@ void Timeline::bend(const Moment& now, std::uint64_t truth) noexcept {
   const std::uint64_t from = to_ns(until);
   // A line that is ahead of the clock may slow down, never turn back; what is left goes next time.
   const std::uint64_t wanted =
-      truth > from ? static_cast<std::uint64_t>((static_cast<unsigned __int128>(truth - from) << 32) /
-                                                (now.tick - until))
+      truth > from ? static_cast<std::uint64_t>(
+                         (static_cast<unsigned __int128>(truth - from) << 32) / (now.tick - until))
                    : 0;
   add({until, from, std::clamp(wanted, measured / 2, measured + measured / 2)});
   add({now.tick, to_ns(now.tick), measured});
@@ -137,20 +139,23 @@ void Timeline::settle(bool same_boot) noexcept {
     if (last.rate == 0) last.rate = kOne;
     return;
   }
-  if (last.rate == 0 && same_boot && g_counter_clock) last.rate = measured_rate(first, read_moment());
+  if (last.rate == 0 && same_boot && g_counter_clock)
+    last.rate = measured_rate(first, read_moment());
   if (last.rate == 0) last.rate = kOne / 3;  // another machine's counter: 3 GHz is nearest to most
 }
 
 std::uint64_t Timeline::to_ns(std::uint64_t tick) const noexcept {
-  const Knot* end = knots + count;
+  const std::uint32_t known = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
+  const Knot* end = knots + known;
   const Knot* knot = end - 1;
-  if (tick < knot->tick && count > 1) {
+  if (tick < knot->tick && known > 1) {
     knot = std::upper_bound(knots, end, tick,
                             [](std::uint64_t t, const Knot& k) { return t < k.tick; });
     if (knot != knots) --knot;
   }
-  if (tick >= knot->tick) return knot->ns + scale(tick - knot->tick, knot->rate);
-  const std::uint64_t before = scale(knot->tick - tick, knot->rate);
+  const std::uint64_t rate_here = __atomic_load_n(&knot->rate, __ATOMIC_RELAXED);
+  if (tick >= knot->tick) return knot->ns + scale(tick - knot->tick, rate_here);
+  const std::uint64_t before = scale(knot->tick - tick, rate_here);
   return before < knot->ns ? knot->ns - before : 0;
 }
 

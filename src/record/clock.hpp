@@ -1,5 +1,6 @@
-// The clock of a record: raw ticks on the traced thread, wall-clock nanoseconds when it is written out.
-// ticks() is called twice an event on the program's threads; Timeline by whoever drains or recovers.
+// The clock of a record: raw ticks on the traced thread, wall-clock nanoseconds when it is written
+// out. ticks() is called twice an event on the program's threads; Timeline by whoever drains or
+// recovers.
 #pragma once
 #include <time.h>
 
@@ -7,8 +8,8 @@
 
 namespace dft::record {
 
-// True where the processor's counter is invariant and the kernel itself trusts it. Set once, before the
-// first tick is taken; a forked child inherits it.
+// True where the processor's counter is invariant and the kernel itself trusts it. Set once, before
+// the first tick is taken; a forked child inherits it.
 extern bool g_counter_clock;
 void choose_clock() noexcept;
 
@@ -31,9 +32,7 @@ inline std::uint64_t counter_ticks() noexcept {
 #endif
 }
 
-inline std::uint64_t ticks() noexcept {
-  return g_counter_clock ? counter_ticks() : monotonic_ns();
-}
+inline std::uint64_t ticks() noexcept { return g_counter_clock ? counter_ticks() : monotonic_ns(); }
 
 // From `tick` on, wall time is `ns + (t - tick) * rate / 2^32`.
 struct Knot {
@@ -49,12 +48,13 @@ struct Moment {
 };
 Moment read_moment() noexcept;
 
-// Ticks to nanoseconds of the Unix epoch, as a line with knots: continuous, never falling, and fixed for
-// every tick that has once been converted. So spans that nest in ticks nest in the trace, however long
-// the run, while the line follows the kernel's clock. It lives in the spool, where a recoverer finds it.
+// Ticks to nanoseconds of the Unix epoch, as a line with knots: continuous, never falling, and
+// fixed for every tick that has once been converted. So spans that nest in ticks nest in the trace,
+// however long the run, while the line follows the kernel's clock. It lives in the spool, where a
+// recoverer finds it.
 struct Timeline {
   static constexpr std::uint32_t kKnots = 500;  // with the rest, three pages
-  std::uint64_t wall_offset;  // wall time minus monotonic time, read once
+  std::uint64_t wall_offset;                    // wall time minus monotonic time, read once
   Moment first;
   Moment recent;          // a reading of about a second ago: its rate is today's, not the average
   std::uint64_t until;    // no tick after this one has been converted
@@ -64,16 +64,22 @@ struct Timeline {
 
   // Starts a line at this moment; `guess` (from a parent's line) is the rate until it is measured.
   void start(std::uint64_t guess) noexcept;
-  // Makes the line true at this moment by bending the stretch that nobody has used yet. Called under the
-  // sink's lock, after the records to be converted have been collected and before the first conversion.
+  // Makes the line true at this moment by bending the stretch that nobody has used yet. Called
+  // under the sink's lock, after the records to be converted have been collected and before the
+  // first conversion.
   void follow() noexcept;
-  // The recoverer's half: a process that died before its first knot gets its rate from this boot's clock.
+  // The recoverer's half: a process that died before its first knot gets its rate from this boot's
+  // clock.
   void settle(bool same_boot) noexcept;
 
   [[nodiscard]] std::uint64_t to_ns(std::uint64_t tick) const noexcept;
-  [[nodiscard]] std::uint64_t rate() const noexcept { return knots[count - 1].rate; }
+  [[nodiscard]] std::uint64_t rate() const noexcept {
+    return __atomic_load_n(&knots[__atomic_load_n(&count, __ATOMIC_ACQUIRE) - 1].rate,
+                           __ATOMIC_RELAXED);
+  }
 
  private:
+  void end_at(std::uint64_t tick) noexcept { __atomic_store_n(&until, tick, __ATOMIC_RELAXED); }
   void bend(const Moment& now, std::uint64_t truth) noexcept;
   void add(const Knot& knot) noexcept;
 };

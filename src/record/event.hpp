@@ -1,5 +1,6 @@
 // The binary form of one event, as a thread writes it into its chunk and the sink reads it back.
-// Written on the traced program's threads; read by the writer thread, and by whoever recovers a spool.
+// Written on the traced program's threads; read by the writer thread, and by whoever recovers a
+// spool.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,8 @@ enum Flag : std::uint8_t {
   kInlineCategory = 8,  // likewise, the next string argument is the category
 };
 
-// Fixed head of every record; arguments follow up to `size`. Sizes are multiples of 8, so that a head is
-// always aligned and a reader can walk a damaged chunk without guessing.
+// Fixed head of every record; arguments follow up to `size`. Sizes are multiples of 8, so that a
+// head is always aligned and a reader can walk a damaged chunk without guessing.
 struct Head {
   std::uint32_t size;
   Kind kind;

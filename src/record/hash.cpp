@@ -7,7 +7,8 @@
 namespace dft::record {
 namespace {
 
-// RFC 1321. The table of sines is worked out by the compiler's own constants: floor(2^32 * |sin(i+1)|).
+// RFC 1321. The table of sines is worked out by the compiler's own constants: floor(2^32 *
+// |sin(i+1)|).
 constexpr std::array<std::uint32_t, 64> kSines = {
     0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
     0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821,
@@ -29,12 +30,21 @@ void absorb(State& state, const unsigned char* block) {
     std::uint32_t mix = 0;
     unsigned word = 0;
     switch (i / 16) {
-      case 0: mix = (b & c) | (~b & d), word = i; break;
-      case 1: mix = (d & b) | (~d & c), word = (5 * i + 1) % 16; break;
-      case 2: mix = b ^ c ^ d, word = (3 * i + 5) % 16; break;
-      default: mix = c ^ (b | ~d), word = (7 * i) % 16; break;
+      case 0:
+        mix = (b & c) | (~b & d), word = i;
+        break;
+      case 1:
+        mix = (d & b) | (~d & c), word = (5 * i + 1) % 16;
+        break;
+      case 2:
+        mix = b ^ c ^ d, word = (3 * i + 5) % 16;
+        break;
+      default:
+        mix = c ^ (b | ~d), word = (7 * i) % 16;
+        break;
     }
-    const std::uint32_t turned = std::rotl(a + mix + kSines[i] + words[word], kTurns[i / 16][i % 4]);
+    const std::uint32_t turned =
+        std::rotl(a + mix + kSines[i] + words[word], kTurns[i / 16][i % 4]);
     a = d, d = c, c = b, b += turned;
   }
   state[0] += a, state[1] += b, state[2] += c, state[3] += d;

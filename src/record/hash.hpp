@@ -1,5 +1,5 @@
-// The 16-digit hashes that stand for hosts, files and strings in a trace (hhash, fhash, cmd_hash, ...).
-// Called at start-up, when a path is first seen, and by readers; any thread, no allocation.
+// The 16-digit hashes that stand for hosts, files and strings in a trace (hhash, fhash, cmd_hash,
+// ...). Called at start-up, when a path is first seen, and by readers; any thread, no allocation.
 #pragma once
 #include <cstdint>
 #include <string_view>

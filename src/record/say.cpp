@@ -25,7 +25,8 @@ void say_line(const char* line) noexcept {
   std::size_t n = 0;
   for (; line[n] != '\0' && n < sizeof text - 1; ++n) {
     const auto c = static_cast<unsigned char>(line[n]);
-    text[n] = c < 0x20 || c == 0x7f ? '?' : static_cast<char>(c);  // a name cannot forge a second line
+    text[n] =
+        c < 0x20 || c == 0x7f ? '?' : static_cast<char>(c);  // a name cannot forge a second line
   }
   text[n++] = '\n';
   SlowPath slow;

@@ -4,7 +4,8 @@
 
 namespace dft {
 
-// Formats like printf, prefixes "dftracer: ", ends the line, writes it in one piece. Long lines are cut.
+// Formats like printf, prefixes "dftracer: ", ends the line, writes it in one piece. Long lines are
+// cut.
 void say(const char* format, ...) noexcept __attribute__((format(printf, 1, 2)));
 void say_line(const char* line) noexcept;
 // nullptr: stderr. The path is copied.

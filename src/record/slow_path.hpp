@@ -1,5 +1,5 @@
-// What every way off the hot path needs: signals held back, and locks that a fork cannot leave stuck.
-// Used by the slow paths of all rooms, on the program's threads and on the writer thread.
+// What every way off the hot path needs: signals held back, and locks that a fork cannot leave
+// stuck. Used by the slow paths of all rooms, on the program's threads and on the writer thread.
 #pragma once
 #include <signal.h>
 
@@ -10,9 +10,9 @@
 
 namespace dft {
 
-// Holds all signals back while it lives, so that no handler of the program runs inside a slow path and
-// finds a lock of ours taken by its own thread. A SIGXFSZ that our own writing raised is taken off again:
-// a file size limit must not kill a program for our bytes.
+// Holds all signals back while it lives, so that no handler of the program runs inside a slow path
+// and finds a lock of ours taken by its own thread. A SIGXFSZ that our own writing raised is taken
+// off again: a file size limit must not kill a program for our bytes.
 class SlowPath {
  public:
   SlowPath() {
@@ -42,8 +42,8 @@ class SlowPath {
   bool was_pending_ = false;
 };
 
-// A lock whose word is the process that holds it. A child forked while another thread held it sees a
-// foreign word and takes it over: what it guards is left consistent at every instant.
+// A lock whose word is the process that holds it. A child forked while another thread held it sees
+// a foreign word and takes it over: what it guards is left consistent at every instant.
 class Lock {
  public:
   [[nodiscard]] bool try_lock() noexcept {

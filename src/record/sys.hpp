@@ -1,5 +1,5 @@
-// System calls made without libc's wrappers, so that our own I/O never passes through a name that we
-// intercept. Called by every room, on any thread; results are the kernel's: a value, or -errno.
+// System calls made without libc's wrappers, so that our own I/O never passes through a name that
+// we intercept. Called by every room, on any thread; results are the kernel's: a value, or -errno.
 #pragma once
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -14,7 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The sanitizers keep shadow memory for mappings that they see being made, so there libc makes them.
+// The sanitizers keep shadow memory for mappings that they see being made, so there libc makes
+// them.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define DFT_SANITIZED 1
 #endif

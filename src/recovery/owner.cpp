@@ -48,7 +48,7 @@ void read_boot(char (&to)[40]) {
 }
 
 std::uint64_t own_pid_namespace() {
-  struct stat info {};
+  struct stat info{};
   return sys::call(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &info, 0) == 0 ? info.st_ino : 0;
 }
 
@@ -59,7 +59,8 @@ bool ends_a_line(const char* text, std::size_t have, const char* name) {
   const int length = std::snprintf(wanted, sizeof wanted, "/%s", name);
   const auto* hit =
       static_cast<const char*>(memmem(text, have, wanted, static_cast<std::size_t>(length)));
-  return hit != nullptr && hit + length < text + have && (hit[length] == '\n' || hit[length] == ' ');
+  return hit != nullptr && hit + length < text + have &&
+         (hit[length] == '\n' || hit[length] == ' ');
 }
 
 // Looks for a file in the map of memory by its name, whatever directory it is shown in.
@@ -110,7 +111,8 @@ Life life_of(const buffer::Owner& owner, const char* spool, const char* mapped_a
   const bool same_host = std::strncmp(owner.host, self.host, sizeof owner.host) == 0;
   if (!same_boot) {
     // The same host after a restart runs nothing of before; another host cannot be seen from here.
-    return same_host && self.boot[0] != '\0' && owner.boot[0] != '\0' ? Life::kGone : Life::kCannotTell;
+    return same_host && self.boot[0] != '\0' && owner.boot[0] != '\0' ? Life::kGone
+                                                                      : Life::kCannotTell;
   }
   if (owner.pid_namespace != self.pid_namespace) return Life::kCannotTell;
   if (self.boot[0] == '\0' && !same_host) return Life::kCannotTell;
@@ -133,8 +135,9 @@ std::uint64_t process_key(const buffer::Owner& owner) noexcept {
   const int n = std::snprintf(text, sizeof text, "%s/%s/%llu/%u/%llu", owner.host, owner.boot,
                               static_cast<unsigned long long>(owner.pid_namespace), owner.pid,
                               static_cast<unsigned long long>(owner.start_time));
-  return record::hash16({text, static_cast<std::size_t>(n) < sizeof text ? static_cast<std::size_t>(n)
-                                                                          : sizeof text - 1});
+  return record::hash16({text, static_cast<std::size_t>(n) < sizeof text
+                                   ? static_cast<std::size_t>(n)
+                                   : sizeof text - 1});
 }
 
 }  // namespace dft::recovery

@@ -14,8 +14,9 @@ enum class Life {
   kCannotTell,  // on another host, or in another pid namespace
 };
 
-// `spool` and `mapped_as` are base names of the spool's file, now and when it was mapped: an image that runs
-// has it mapped under one of them; one that exec has replaced, under the same pid and start time, has not.
+// `spool` and `mapped_as` are base names of the spool's file, now and when it was mapped: an image
+// that runs has it mapped under one of them; one that exec has replaced, under the same pid and
+// start time, has not.
 Life life_of(const buffer::Owner& owner, const char* spool, const char* mapped_as) noexcept;
 
 // Equal for all images that one process has had.

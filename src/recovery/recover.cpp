@@ -42,14 +42,16 @@ class Descriptor {
   int fd_;
 };
 
-// A plain file of our own user. Root finishes for everybody: the trace is found by its directory and a
-// checked base name, never by a path inside the spool.
-bool acceptable(int fd, struct stat& info) {
+// A plain file of our own user. Root may ask to finish for everybody: the trace is found by its
+// directory and a checked base name, never by a path inside the spool.
+bool acceptable(int fd, const Wanted& wanted, struct stat& info) {
   const auto me = static_cast<std::uint32_t>(sys::call(SYS_geteuid));
-  return sys::status(fd, &info) == 0 && S_ISREG(info.st_mode) && (info.st_uid == me || me == 0);
+  return sys::status(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+         (info.st_uid == me || (me == 0 && wanted.any_user));
 }
 
-// The spool as it is on disk, in memory of our own: a file that shrinks under us must not be a SIGBUS.
+// The spool as it is on disk, in memory of our own: a file that shrinks under us must not be a
+// SIGBUS.
 class Image {
  public:
   ~Image() {
@@ -63,7 +65,8 @@ class Image {
     for (std::uint64_t at = 0; at < size;) {
       const long got = sys::pread(fd, data_ + at, size - at, at);
       if (got == -EINTR) continue;
-      if (got <= 0) return got == 0;  // shorter than it said: the rest stays zero, and is judged as such
+      if (got <= 0)
+        return got == 0;  // shorter than it said: the rest stays zero, and is judged as such
       at += static_cast<std::uint64_t>(got);
     }
     return true;
@@ -76,7 +79,8 @@ class Image {
   std::size_t size_ = 0;
 };
 
-// Where the trace went is not where the spool last saw it: write what is left under a name of its own.
+// Where the trace went is not where the spool last saw it: write what is left under a name of its
+// own.
 void start_anew(buffer::SpoolHead& head) {
   char name[sizeof head.trace_name];
   const std::string_view old(head.trace_name);
@@ -99,8 +103,7 @@ std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot
   buffer::SpoolHead& head = spool.head();
   spool.timeline().settle(same_boot);
   const std::uint64_t before = head.trace_lines;
-  const int error =
-      sink::cut_back(directory, head.trace_name, {head.trace_inode, head.trace_size});
+  const int error = sink::cut_back(directory, head.trace_name, {head.trace_inode, head.trace_size});
   if (error == -ESTALE) {
     start_anew(head);
   } else if (error != 0) {
@@ -200,23 +203,23 @@ Outcome recover_spool(const char* directory, const char* name, const Wanted& wan
   char path[kPath];
   if (!sink::join(path, sizeof path, directory, "", name, "")) return Outcome::kNothing;
   const Descriptor file(sys::open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK));
-  struct stat info {};
-  if (file.get() < 0 || !acceptable(file.get(), info)) return Outcome::kNothing;
+  struct stat info{};
+  if (file.get() < 0 || !acceptable(file.get(), wanted, info)) return Outcome::kNothing;
   // One recoverer at a time. Whoever comes second finds the file gone.
   if (sys::call(SYS_flock, file.get(), LOCK_EX | LOCK_NB) != 0) return Outcome::kAlive;
-  struct stat again {};
+  struct stat again{};
   if (sys::status_at(path, &again) != 0 || again.st_ino != info.st_ino) return Outcome::kNothing;
   ++found.spools;
   char elsewhere[kPath];
   Outcome outcome = Outcome::kNothing;
   if (read_note(file.get(), info, elsewhere)) {
     const Descriptor local(sys::open(elsewhere, O_RDWR | O_NOFOLLOW | O_NONBLOCK));
-    struct stat local_info {};
+    struct stat local_info{};
     if (local.get() < 0) {
       // Of another node, or lost with it. Its note goes when it is old.
       outcome = wanted.force ? Outcome::kNothing : Outcome::kUnknown;
       if (wanted.force) sys::unlink(path);
-    } else if (!acceptable(local.get(), local_info)) {
+    } else if (!acceptable(local.get(), wanted, local_info)) {
       outcome = Outcome::kBroken;
     } else {
       outcome = recover_open(directory, elsewhere, local.get(), local_info, wanted, found);
@@ -226,11 +229,20 @@ Outcome recover_spool(const char* directory, const char* name, const Wanted& wan
     outcome = recover_open(directory, path, file.get(), info, wanted, found);
   }
   switch (outcome) {
-    case Outcome::kRecovered: ++found.recovered; break;
-    case Outcome::kAlive: ++found.alive; break;
-    case Outcome::kUnknown: ++found.unknown; break;
-    case Outcome::kBroken: ++found.broken; break;
-    default: break;
+    case Outcome::kRecovered:
+      ++found.recovered;
+      break;
+    case Outcome::kAlive:
+      ++found.alive;
+      break;
+    case Outcome::kUnknown:
+      ++found.unknown;
+      break;
+    case Outcome::kBroken:
+      ++found.broken;
+      break;
+    default:
+      break;
   }
   return outcome;
 }

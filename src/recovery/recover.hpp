@@ -14,7 +14,9 @@ struct Wanted {
   bool force = false;     // also those whose owner cannot be checked from here
   bool only_run = false;  // only spools of this run
   std::uint64_t run = 0;
-  bool quiet = false;  // says nothing about spools that cannot be read: they are not the caller's business
+  bool any_user = false;  // root only: also those of other users
+  bool quiet =
+      false;  // says nothing about spools that cannot be read: they are not the caller's business
 };
 
 struct Found {

@@ -25,12 +25,18 @@ void keep(void* pending, const char* line) { static_cast<Pending*>(pending)->emp
 
 std::string reason(int error) {
   switch (error) {
-    case ENOENT: return "no such file";
-    case EACCES: return "permission denied";
-    case ENOTDIR: return "a part of its path is not a directory";
-    case ENAMETOOLONG: return "its name is too long";
-    case ELOOP: return "too many symbolic links";
-    default: return "error " + std::to_string(error);
+    case ENOENT:
+      return "no such file";
+    case EACCES:
+      return "permission denied";
+    case ENOTDIR:
+      return "a part of its path is not a directory";
+    case ENAMETOOLONG:
+      return "its name is too long";
+    case ELOOP:
+      return "too many symbolic links";
+    default:
+      return "error " + std::to_string(error);
   }
 }
 
@@ -42,7 +48,7 @@ std::string read_file(const std::string& path, std::string& text) {
                             O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
   if (fd < 0) return reason(errno);
   std::string problem;
-  struct stat info {};
+  struct stat info{};
   if (::syscall(SYS_fstat, fd, &info) != 0) {
     problem = reason(errno);
   } else if (!S_ISREG(info.st_mode)) {
@@ -160,7 +166,8 @@ Config read(const Environment& environment, Report report, void* context) {
   reader.apply_all_but_enable();
   if (report == nullptr) return config;
   if (!config.enable) {
-    // Whoever names a file expects something of it: that it cannot be used may be why nothing is traced.
+    // Whoever names a file expects something of it: that it cannot be used may be why nothing is
+    // traced.
     for (std::size_t i = before_file; asked == nullptr && i < after_file; ++i) {
       report(context, pending[i].c_str());
     }

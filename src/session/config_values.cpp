@@ -37,7 +37,7 @@ constexpr std::string_view plain_key(std::string_view key) {
 }
 
 constexpr Setting kSettings[] = {
-#define DFT_SETTING(status, field, type, variable, yaml, fallback, allowed, text)                  \
+#define DFT_SETTING(status, field, type, variable, yaml, fallback, allowed, text) \
   {Status::k##status, &Config::field, variable, plain_key(yaml), is_negated(yaml), allowed, text},
 #include "session/config_table.def"
 };
@@ -143,7 +143,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t mo
 
 // The nearest name, if about a third of it or less is different; `shared` bytes in front do not
 // count.
-std::string_view nearest(std::string_view name, std::string_view Setting::*column,
+std::string_view nearest(std::string_view name, std::string_view Setting::* column,
                          std::size_t shared) {
   std::string_view best;
   std::size_t least = 4;
@@ -151,8 +151,7 @@ std::string_view nearest(std::string_view name, std::string_view Setting::*colum
     const std::string_view candidate = setting.*column;
     if (candidate.size() <= shared || name.size() <= shared) continue;
     const std::size_t most = std::min(least, 1 + (candidate.size() - shared) / 3);
-    const std::size_t distance =
-        edit_distance(name.substr(shared), candidate.substr(shared), most);
+    const std::size_t distance = edit_distance(name.substr(shared), candidate.substr(shared), most);
     if (distance >= most) continue;
     least = distance;
     best = candidate;
@@ -223,7 +222,7 @@ bool assign(Config& config, const Setting& setting, std::string_view value) {
 
 void negate(Config& config, const Setting& setting) {
   if (const auto* field = std::get_if<Switch Config::*>(&setting.field)) {
-    config.**field = !(config.**field);
+    config.** field = !(config.**field);
   }
 }
 
@@ -270,8 +269,8 @@ std::string visible(std::string_view text) {
     const auto first = static_cast<unsigned char>(text[0]);
     const auto second = static_cast<unsigned char>(length == 2 ? text[1] : '\0');
     // U+0080 to U+009F are control characters too, and some terminals obey them.
-    const bool control = first < 0x20 || first == 0x7F ||
-                         (length == 2 && first == 0xC2 && second < 0xA0);
+    const bool control =
+        first < 0x20 || first == 0x7F || (length == 2 && first == 0xC2 && second < 0xA0);
     const std::size_t taken = length == 0 ? 1 : length;
     if (length != 0 && !control) {
       out.append(text.substr(0, taken));

@@ -30,7 +30,9 @@ bool is_null(const yaml_event_t& event) {
 class Walk {
  public:
   Walk(Config& config, std::string_view text, const char* file_name, Report report, void* context)
-      : config_(config), file_name_(visible(file_name)), lines_(report, context),
+      : config_(config),
+        file_name_(visible(file_name)),
+        lines_(report, context),
         given_(settings().size(), false) {
     if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
@@ -91,11 +93,16 @@ class Walk {
   }
   bool has_anchor() const {
     switch (event_.type) {
-      case YAML_ALIAS_EVENT: return true;
-      case YAML_SCALAR_EVENT: return event_.data.scalar.anchor != nullptr;
-      case YAML_SEQUENCE_START_EVENT: return event_.data.sequence_start.anchor != nullptr;
-      case YAML_MAPPING_START_EVENT: return event_.data.mapping_start.anchor != nullptr;
-      default: return false;
+      case YAML_ALIAS_EVENT:
+        return true;
+      case YAML_SCALAR_EVENT:
+        return event_.data.scalar.anchor != nullptr;
+      case YAML_SEQUENCE_START_EVENT:
+        return event_.data.sequence_start.anchor != nullptr;
+      case YAML_MAPPING_START_EVENT:
+        return event_.data.mapping_start.anchor != nullptr;
+      default:
+        return false;
     }
   }
 

@@ -13,7 +13,8 @@
 namespace dft::session {
 namespace {
 
-// The loader hands every library's constructors the program's arguments; used where /proc is missing.
+// The loader hands every library's constructors the program's arguments; used where /proc is
+// missing.
 int g_argc = 0;
 char** g_argv = nullptr;
 __attribute__((constructor)) void keep_arguments(int argc, char** argv, char**) {
@@ -52,8 +53,9 @@ void read_arguments(sink::Text& words) {
   }
 }
 
-// The first word but the last that names neither an option nor an interpreter; the rule that existing
-// traces follow for exec_hash. The label is for people: the script of an interpreter, else the program.
+// The first word but the last that names neither an option nor an interpreter; the rule that
+// existing traces follow for exec_hash. The label is for people: the script of an interpreter, else
+// the program.
 void name_program(std::string_view words, Facts& facts) {
   std::string_view exec;
   std::string_view first;
@@ -85,9 +87,10 @@ class Lines {
 
   void metadata(std::uint64_t id, const char* name, std::string_view key, std::string_view value) {
     const auto pid = what_.owner->pid;
-    format("{\"id\":%llu,\"name\":\"%s\",\"cat\":\"dftracer\",\"pid\":%u,\"tid\":%u,\"ph\":\"M\","
-           "\"args\":{\"hhash\":\"%s\",\"name\":\"",
-           static_cast<unsigned long long>(id), name, pid, pid, host_);
+    format(
+        "{\"id\":%llu,\"name\":\"%s\",\"cat\":\"dftracer\",\"pid\":%u,\"tid\":%u,\"ph\":\"M\","
+        "\"args\":{\"hhash\":\"%s\",\"name\":\"",
+        static_cast<unsigned long long>(id), name, pid, pid, host_);
     escaped(key);
     text("\",\"value\":\"");
     escaped(value);
@@ -131,7 +134,8 @@ class Lines {
   bool failed_ = false;
 };
 
-// "Sun Nov 15 18:21:20 2026", from arithmetic alone: libc's own takes a lock that a fork may leave taken.
+// "Sun Nov 15 18:21:20 2026", from arithmetic alone: libc's own takes a lock that a fork may leave
+// taken.
 void write_date(char (&to)[64], std::int64_t seconds) {
   const std::int64_t days = seconds >= 0 ? seconds / 86400 : (seconds - 86399) / 86400;
   const auto of_day = static_cast<int>(seconds - days * 86400);
@@ -140,11 +144,13 @@ void write_date(char (&to)[64], std::int64_t seconds) {
   const auto day_of_era = static_cast<unsigned>(z - era * 146097);
   const unsigned year_of_era =
       (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  const unsigned day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const unsigned day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const unsigned shifted = (5 * day_of_year + 2) / 153;
   const unsigned day = day_of_year - (153 * shifted + 2) / 5 + 1;
   const unsigned month = shifted < 10 ? shifted + 3 : shifted - 9;
-  const std::int64_t year = static_cast<std::int64_t>(year_of_era) + era * 400 + (month <= 2 ? 1 : 0);
+  const std::int64_t year =
+      static_cast<std::int64_t>(year_of_era) + era * 400 + (month <= 2 ? 1 : 0);
   static const char* const kDays[] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"};
   static const char* const kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -175,7 +181,7 @@ void gather(Facts& facts) noexcept {
   read_arguments(words);
   name_program(words.view(), facts);
   std::string_view all = words.view();
-  while (all.ends_with('\0')) all.remove_suffix(1);
+  if (all.ends_with('\0')) all.remove_suffix(1);
   facts.command.append(all);
   for (std::size_t i = 0; i < facts.command.size(); ++i) {
     char& c = facts.command.data()[i];
@@ -208,10 +214,11 @@ std::uint64_t write_preamble(const Preamble& what, sink::Text& out) noexcept {
   }
   std::uint64_t divisor = 1;
   for (std::uint32_t i = 0; i < what.time_divisor_log10; ++i) divisor *= 10;
-  lines.format("{\"id\":%llu,\"name\":\"start\",\"cat\":\"dftracer\",\"pid\":%u,\"tid\":%u,\"ts\":%llu,"
-               "\"dur\":0,\"ph\":\"X\",\"args\":{\"hhash\":\"%s\",\"p_idx\":-1,\"level\":1",
-               static_cast<unsigned long long>(id + 5), pid, pid,
-               static_cast<unsigned long long>(what.start_ns / divisor), lines.host());
+  lines.format(
+      "{\"id\":%llu,\"name\":\"start\",\"cat\":\"dftracer\",\"pid\":%u,\"tid\":%u,\"ts\":%llu,"
+      "\"dur\":0,\"ph\":\"X\",\"args\":{\"hhash\":\"%s\",\"p_idx\":-1,\"level\":1",
+      static_cast<unsigned long long>(id + 5), pid, pid,
+      static_cast<unsigned long long>(what.start_ns / divisor), lines.host());
   if (what.details) {
     char date[64];
     write_date(date, static_cast<std::int64_t>(what.start_ns / 1000000000) +
@@ -220,7 +227,8 @@ std::uint64_t write_preamble(const Preamble& what, sink::Text& out) noexcept {
     record::write_hex16(hex, record::hash16(what.facts->command.view()));
     lines.format(",\"cmd_hash\":\"%s\"", hex);
     record::write_hex16(hex, record::hash16(what.facts->exec));
-    lines.format(",\"exec_hash\":\"%s\",\"version\":\"v%s\",\"date\":\"%s\"", hex, DFTRACER_VERSION, date);
+    lines.format(",\"exec_hash\":\"%s\",\"version\":\"v%s\",\"date\":\"%s\"", hex, DFTRACER_VERSION,
+                 date);
     record::write_hex16(hex, record::hash16(where));
     lines.format(",\"cwd\":\"%s\"", hex);
   }

@@ -9,8 +9,8 @@
 
 namespace dft::session {
 
-// Gathered once; a forked child keeps its parent's, because asking again may need locks that a vanished
-// thread held at the fork.
+// Gathered once; a forked child keeps its parent's, because asking again may need locks that a
+// vanished thread held at the fork.
 struct Facts {
   sink::Text command;        // argv joined with ';'
   char exec[256];            // the word of it that stands for the program
@@ -26,12 +26,12 @@ struct Preamble {
   std::uint64_t run;
   std::uint64_t process_key;
   std::uint64_t start_ns;
-  std::uint64_t first_id;   // of six; further metadata takes ids from extra_id on
+  std::uint64_t first_id;  // of six; further metadata takes ids from extra_id on
   std::uint64_t extra_id;
   std::uint32_t time_divisor_log10;
-  int rank;                 // -1: none
-  bool opens_file;          // begins with the line `[`
-  bool details;             // command line, directory and the rest
+  int rank;         // -1: none
+  bool opens_file;  // begins with the line `[`
+  bool details;     // command line, directory and the rest
   bool affinity;
 };
 // Appends the lines and returns how many; 0 when there is no memory. `cwd` is looked up here.

@@ -33,14 +33,24 @@ constexpr std::array<std::string_view, 6> kRankNames = {
     "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "FLUX_TASK_RANK"};
 
 enum JobName : std::size_t {
-  kSlurmJob, kSlurmStep, kPmix, kOmpi, kPmi, kFlux, kPals,
-  kTorchRun, kTorchRank, kMasterAddress, kMasterPort, kJobNames
+  kSlurmJob,
+  kSlurmStep,
+  kPmix,
+  kOmpi,
+  kPmi,
+  kFlux,
+  kPals,
+  kTorchRun,
+  kTorchRank,
+  kMasterAddress,
+  kMasterPort,
+  kJobNames
 };
 
 constexpr std::array<std::string_view, kJobNames> kJobVariables = {
     "SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid",
-    "PMI_JOBID", "FLUX_JOB_ID", "PALS_APID", "TORCHELASTIC_RUN_ID",
-    "RANK", "MASTER_ADDR", "MASTER_PORT"};
+    "PMI_JOBID",    "FLUX_JOB_ID",   "PALS_APID",      "TORCHELASTIC_RUN_ID",
+    "RANK",         "MASTER_ADDR",   "MASTER_PORT"};
 
 }  // namespace
 

@@ -28,7 +28,8 @@ int make_directories(char* path) {
     *p = '\0';
     made = sys::make_directory(path);
     *p = '/';
-    if (made != 0 && made != -EEXIST && made != -EROFS && made != -EACCES && made != -EPERM) return made;
+    if (made != 0 && made != -EEXIST && made != -EROFS && made != -EACCES && made != -EPERM)
+      return made;
   }
   made = sys::make_directory(path);
   return made == -EEXIST ? 0 : made;
@@ -69,7 +70,7 @@ bool read_hex_after(std::string_view text, std::string_view key, std::uint64_t& 
 }
 
 bool on_network(const char* directory) {
-  struct statfs info {};
+  struct statfs info{};
   if (sys::file_system(directory, &info) != 0) return false;
   switch (static_cast<std::uint32_t>(info.f_type)) {
     case 0x6969:      // NFS
@@ -86,7 +87,8 @@ bool on_network(const char* directory) {
     case 0x20030528:  // OrangeFS
     case 0x65735546:  // FUSE: sshfs, object stores, and local ones, which lose nothing by it
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -137,10 +139,9 @@ std::uint64_t random64() noexcept {
   if (sys::call(SYS_getrandom, &value, sizeof value, 0x0001) == sizeof value) return value;
   timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);
-  const std::uint64_t mixed[4] = {static_cast<std::uint64_t>(now.tv_sec),
-                                  static_cast<std::uint64_t>(now.tv_nsec),
-                                  static_cast<std::uint64_t>(sys::process_id()),
-                                  reinterpret_cast<std::uint64_t>(&now)};
+  const std::uint64_t mixed[4] = {
+      static_cast<std::uint64_t>(now.tv_sec), static_cast<std::uint64_t>(now.tv_nsec),
+      static_cast<std::uint64_t>(sys::process_id()), reinterpret_cast<std::uint64_t>(&now)};
   return record::hash16({reinterpret_cast<const char*>(mixed), sizeof mixed});
 }
 
@@ -148,8 +149,9 @@ Existing inspect(const Place& place, const char* trace_name, std::uint64_t run,
                  std::uint64_t process_key) noexcept {
   using What = Existing::What;
   char path[kPath];
-  struct stat info {};
-  if (!sink::join(path, sizeof path, place.directory, "", trace_name, "")) return {What::kForeign, 0, 0, 0};
+  struct stat info{};
+  if (!sink::join(path, sizeof path, place.directory, "", trace_name, ""))
+    return {What::kForeign, 0, 0, 0};
   if (sys::status_at(path, &info) != 0) return {What::kNothing, 0, 0, 0};
   Existing out{What::kForeign, info.st_ino, static_cast<std::uint64_t>(info.st_size), 0};
   if (!S_ISREG(info.st_mode)) return out;
@@ -163,7 +165,8 @@ Existing inspect(const Place& place, const char* trace_name, std::uint64_t run,
   const bool read = read_opening(fd, text);
   sys::close(fd);
   std::string_view opening = text.view();
-  while (!opening.empty() && (opening.front() == ' ' || opening.front() == '\n')) opening.remove_prefix(1);
+  while (!opening.empty() && (opening.front() == ' ' || opening.front() == '\n'))
+    opening.remove_prefix(1);
   // Every dialect of the format has these keys; a document of somebody else is not ours to replace.
   const bool empty = opening == "[" || opening == "[\n" || opening == "[\n]";
   const bool trace = (opening.starts_with("[\n") || opening.starts_with("{\"")) &&
@@ -175,7 +178,8 @@ Existing inspect(const Place& place, const char* trace_name, std::uint64_t run,
   if (start == std::string_view::npos) return out;
   const std::string_view line = opening.substr(start, opening.find('\n', start) - start);
   std::uint64_t process = 0;
-  if (!read_hex_after(line, "\"run\":\"", out.run) || !read_hex_after(line, "\"proc\":\"", process)) {
+  if (!read_hex_after(line, "\"run\":\"", out.run) ||
+      !read_hex_after(line, "\"proc\":\"", process)) {
     return out;
   }
   if (process == process_key) {
@@ -226,7 +230,8 @@ void clear_run(const Place& place, std::uint64_t old_run) {
       const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
       at += entry->d_reclen;
       const std::string_view name(entry->d_name);
-      if (!name.starts_with(wanted) || !(name.ends_with(".pfw") || name.ends_with(".pfw.gz"))) continue;
+      if (!name.starts_with(wanted) || !(name.ends_with(".pfw") || name.ends_with(".pfw.gz")))
+        continue;
       if (sink::join(path, sizeof path, place.directory, "", entry->d_name, "")) sys::unlink(path);
     }
   }
@@ -239,7 +244,8 @@ void exact_name(const Place& place, char (&to)[256]) noexcept {
   std::snprintf(to, sizeof to, "%s.pfw%s", place.stem, place.compressed ? ".gz" : "");
 }
 
-void keyed_name(const Place& place, std::uint64_t run, std::uint32_t pid, char (&to)[256]) noexcept {
+void keyed_name(const Place& place, std::uint64_t run, std::uint32_t pid,
+                char (&to)[256]) noexcept {
   std::snprintf(to, sizeof to, "%s-%08llx-%u-%06llx.pfw%s", place.stem,
                 static_cast<unsigned long long>(run >> 32), pid,
                 static_cast<unsigned long long>(random64() >> 40), place.compressed ? ".gz" : "");

@@ -37,8 +37,8 @@ struct Existing {
 Existing inspect(const Place& place, const char* trace_name, std::uint64_t run,
                  std::uint64_t process_key) noexcept;
 
-// Removes what else a finished run of this name has left: the files of its other processes, and one with
-// the other ending, where the run before was compressed and this one is not, or the reverse.
+// Removes what else a finished run of this name has left: the files of its other processes, and one
+// with the other ending, where the run before was compressed and this one is not, or the reverse.
 void clear_finished(const Place& place, const char* trace_name, const Existing& existing) noexcept;
 
 // "<stem>.pfw[.gz]", or with a key that no other process has.

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 
 #include <cstdio>
 #include <cstring>
@@ -57,9 +58,12 @@ std::atomic<sink::Writer*> g_writer{nullptr};
 
 std::uint32_t log10_of(TimeMetric metric) { return 3 * static_cast<std::uint32_t>(metric); }
 
+bool is_talkative(const Session& s) { return s.config.log_level <= LogLevel::kInfo; }
+
 void print_report(void*, const char* line) { say_line(line); }
 
-// Names the trace and takes the name. The spool is complete but for its name; false when it has none.
+// Names the trace and takes the name. The spool is complete but for its name; false when it has
+// none.
 bool claim(Session& s, buffer::Spool& spool, const char* passing, bool elsewhere, bool may_be_exact,
            Existing& existing) {
   buffer::SpoolHead& head = spool.head();
@@ -84,8 +88,8 @@ bool claim(Session& s, buffer::Spool& spool, const char* passing, bool elsewhere
       if (exact) existing = inspect(s.place, head.trace_name, s.run, key);
       const bool foreign = existing.what == Existing::What::kForeign;
       if (foreign) {
-        say("%s/%s is not a trace: left alone, this trace gets a name of its own", s.place.directory,
-            head.trace_name);
+        say("%s/%s is not a trace: left alone, this trace gets a name of its own",
+            s.place.directory, head.trace_name);
       }
       if (foreign || existing.what == Existing::What::kSameRun) {
         if (take_name(path, passing) != 0) return false;
@@ -132,13 +136,13 @@ void fill_head(const Session& s, buffer::SpoolHead& head) {
 }
 
 // The opening lines, for a file that is new or continued.
-std::uint64_t compose_preamble(const Session& s, const buffer::Owner& owner, std::uint64_t host_hash,
-                               std::uint64_t first_id, std::uint64_t start_ns, bool opens_file,
-                               sink::Text& out) {
+std::uint64_t compose_preamble(const Session& s, const buffer::Owner& owner,
+                               std::uint64_t host_hash, std::uint64_t first_id,
+                               std::uint64_t start_ns, bool opens_file, sink::Text& out) {
   out.resize(0);
   return write_preamble({&s.facts, &owner, host_hash, s.run, recovery::process_key(owner), start_ns,
-                         first_id, first_id + kOpeningIds + 256, log10_of(s.config.time_metric), s.rank,
-                         opens_file, s.config.inc_metadata, s.config.core_affinity},
+                         first_id, first_id + kOpeningIds + 256, log10_of(s.config.time_metric),
+                         s.rank, opens_file, s.config.inc_metadata, s.config.core_affinity},
                         out);
 }
 
@@ -169,8 +173,10 @@ int open_spool(Session& s, bool may_be_exact) {
 
   char note[kPath] = {};
   if (elsewhere) {
-    std::snprintf(base, sizeof base, ".dftracer-%016llx.spool", static_cast<unsigned long long>(random64()));
-    if (!sink::join(note, sizeof note, s.place.directory, "", base, "") || !write_note(note, passing)) {
+    std::snprintf(base, sizeof base, ".dftracer-%016llx.spool",
+                  static_cast<unsigned long long>(random64()));
+    if (!sink::join(note, sizeof note, s.place.directory, "", base, "") ||
+        !write_note(note, passing)) {
       spool->retire(true);
       return -EACCES;
     }
@@ -219,14 +225,18 @@ int open_spool(Session& s, bool may_be_exact) {
   g_writer.store(s.writer);
   buffer::g_spool.store(spool, std::memory_order_release);
   buffer::new_generation();
-  // The thread that starts takes the ids after the opening records'; what else opens the file comes next.
+  // The thread that starts takes the ids after the opening records'; what else opens the file comes
+  // next.
   if (buffer::ThreadState* t = buffer::this_thread()) buffer::next_ids(*t);
   head.next_id.fetch_add(kExtraIds);
+  if (is_talkative(s))
+    say("recording process %u into %s/%s", s.pid, s.place.directory, s.trace_name);
   return 0;
 }
 
 // In a forked child: what was inherited is the parent's, and is let go without a trace.
 void leave_parent(Session& s) {
+  buffer::new_epoch();
   g_sink.store(nullptr);
   g_writer.store(nullptr);
   buffer::g_spool.store(nullptr);
@@ -258,8 +268,8 @@ bool begin() {
   if (error == 0) return true;
   s->failed = true;
   buffer::g_on.store(false);
-  say("cannot record process %d into %.400s: %s; it runs untraced", sys::process_id(), s->place.directory,
-      reason(error));
+  say("cannot record process %d into %.400s: %s; it runs untraced", sys::process_id(),
+      s->place.directory, reason(error));
   return false;
 }
 
@@ -271,6 +281,11 @@ bool make_room(bool) {
 
 void filled() {
   if (sink::Writer* writer = g_writer.load()) writer->notify();
+}
+
+bool has_reaped_children() {
+  rusage usage{};
+  return ::getrusage(RUSAGE_CHILDREN, &usage) == 0 && usage.ru_minflt > 0;
 }
 
 // Drains, ends the file, lets go of the spool, and finishes for children that died before us.
@@ -285,6 +300,11 @@ void close(Session& s) {
     Locked locked(s.sink->lock());
     done = s.sink->finish(s.config.inc_metadata, false);
     lost = spool->head().lost.load();
+    if (is_talkative(s)) {
+      say("process %u: %llu records in %s/%s", s.pid,
+          static_cast<unsigned long long>(spool->head().trace_lines), s.place.directory,
+          s.trace_name);
+    }
     s.next_id = spool->head().next_id.load();
     s.rate = spool->timeline().rate();
   }
@@ -298,9 +318,12 @@ void close(Session& s) {
   if (s.note[0] != '\0' && done) sys::unlink(s.note);
   s.note[0] = '\0';
   if (lost != 0) {
-    say("%llu events of process %u were lost; %s/%s says when", static_cast<unsigned long long>(lost),
-        s.pid, s.place.directory, s.trace_name);
+    say("%llu events of process %u were lost; %s/%s says when",
+        static_cast<unsigned long long>(lost), s.pid, s.place.directory, s.trace_name);
   }
+  // Looking costs a walk over the directory, which a job of ten thousand ranks cannot afford for
+  // nothing.
+  if (!buffer::g_forked.load() && !has_reaped_children()) return;
   recovery::Found found;
   recovery::Wanted children;
   children.only_run = true;
@@ -309,8 +332,8 @@ void close(Session& s) {
   recovery::recover_directory(s.place.directory, children, found);
 }
 
-// The end of the process, as late as the loader allows: what other libraries' ends record is still kept,
-// in a spool that whoever reads the trace will finish.
+// The end of the process, as late as the loader allows: what other libraries' ends record is still
+// kept, in a spool that whoever reads the trace will finish.
 void at_exit() {
   Session* s = g_session.load();
   if (s == nullptr || !buffer::g_on.load()) return;
@@ -364,8 +387,8 @@ bool start(const Request& request) noexcept try {
   if (!quick_exit_watched) quick_exit_watched = ::at_quick_exit(at_exit) == 0;
   auto* fresh = new Session;
   static bool reported = false;  // what is wrong with the settings is said once, however many ask
-  fresh->config =
-      read_config({environ, ::getauxval(AT_SECURE) != 0}, reported ? nullptr : print_report, nullptr);
+  fresh->config = read_config({environ, ::getauxval(AT_SECURE) != 0},
+                              reported ? nullptr : print_report, nullptr);
   reported = true;
   if (!fresh->config.enable) {
     delete fresh;
@@ -401,6 +424,7 @@ void stop() noexcept {
     return;
   }
   buffer::g_on.store(false);
+  buffer::new_epoch();
   close(*s);
 }
 
@@ -420,11 +444,13 @@ std::uint64_t now() noexcept {
   buffer::Spool* spool = buffer::g_spool.load(std::memory_order_acquire);
   if (t == nullptr || spool == nullptr) return 0;
   record::Timeline& line = spool->timeline();
-  // Before the first block the rate is not known, and later it drifts: have the line follow now and then.
+  // Before the first block the rate is not known, and later it drifts: have the line follow now and
+  // then.
   const std::uint64_t tick = record::ticks();
   const std::uint64_t rate = line.rate();
   if (line.counter != 0 &&
-      (rate == 0 || ((tick - line.until) >> 32) * rate > (std::uint64_t{1} << 30))) {
+      (rate == 0 || ((tick - __atomic_load_n(&line.until, __ATOMIC_RELAXED)) >> 32) * rate >
+                        (std::uint64_t{1} << 30))) {
     SlowPath slow;
     sink::Sink* sink = g_sink.load();
     if (sink != nullptr) {

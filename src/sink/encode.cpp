@@ -93,8 +93,8 @@ bool NameTable::read(const std::byte* payload, std::size_t size) noexcept {
     }
     if (!escaped_.ensure(head.length * kEscapeGrowth)) return false;
     const auto offset = static_cast<std::uint32_t>(escaped_.size());
-    char* end = escape(escaped_.end(), {reinterpret_cast<const char*>(payload + at + sizeof head),
-                                        head.length});
+    char* end = escape(escaped_.end(),
+                       {reinterpret_cast<const char*>(payload + at + sizeof head), head.length});
     escaped_.set_end(end);
     const Place place{offset, static_cast<std::uint32_t>(escaped_.size()) - offset};
     std::memcpy(places_.data() + index, &place, sizeof place);
@@ -129,10 +129,14 @@ void Encoder::set_thread(std::uint32_t thread) noexcept {
 
 std::uint64_t Encoder::in_units(std::uint64_t ns) const noexcept {
   switch (process_.time_divisor_log10) {
-    case 3: return ns / 1000;
-    case 6: return ns / 1000000;
-    case 9: return ns / 1000000000;
-    default: return ns;
+    case 3:
+      return ns / 1000;
+    case 6:
+      return ns / 1000000;
+    case 9:
+      return ns / 1000000000;
+    default:
+      return ns;
   }
 }
 
@@ -146,10 +150,11 @@ Encoder::Result Encoder::encode(const std::byte* from, const std::byte* to, std:
     const auto left = static_cast<std::size_t>(to - from);
     if (left < sizeof head) return Result::kBadRecord;
     std::memcpy(&head, from, sizeof head);
-    if (head.size < sizeof head || head.size % 8 != 0 || head.size > left) return Result::kBadRecord;
+    if (head.size < sizeof head || head.size % 8 != 0 || head.size > left)
+      return Result::kBadRecord;
     const std::size_t line_start = out.size();
-    const bool timed = head.kind == Kind::kSpan || head.kind == Kind::kInstant ||
-                       head.kind == Kind::kCounter;
+    const bool timed =
+        head.kind == Kind::kSpan || head.kind == Kind::kInstant || head.kind == Kind::kCounter;
     if (!(timed ? line(head, from + sizeof head, out) : metadata(head, from + sizeof head, out))) {
       out.resize(line_start);
       return no_memory_ ? Result::kNoMemory : Result::kBadRecord;
@@ -192,7 +197,8 @@ bool Encoder::line(const Head& head, const std::byte* args, Text& out) noexcept 
     stop = head.kind == Kind::kSpan ? in_units(timeline_.to_ns(stop)) : start;
   }
   if (stop > last_time_) last_time_ = stop;
-  if ((head.flags & record::kOwnLane) != 0) [[unlikely]] set_thread(own_lane(start, stop, out));
+  if ((head.flags & record::kOwnLane) != 0) [[unlikely]]
+    set_thread(own_lane(start, stop, out));
 
   if (!room(out, kFixedPart + name.size() + category.size())) return false;
   char* p = put(out.end(), "{\"id\":");
@@ -246,7 +252,8 @@ bool is_given_again(std::uint32_t key, std::string_view inline_key, const std::b
       other_inline = other.bytes;
       continue;
     }
-    if (key != 0 ? other.head.key == key : other.head.key == 0 && other_inline == inline_key) return true;
+    if (key != 0 ? other.head.key == key : other.head.key == 0 && other_inline == inline_key)
+      return true;
   }
   return false;
 }
@@ -276,7 +283,8 @@ bool Encoder::arguments(const std::byte* from, const std::byte* to, bool first,
   std::string_view inline_key;
   const std::byte* rest = from;
   while (fields.next(field)) {
-    rest += sizeof(Arg) + (record::has_bytes(field.head.type) ? record::padded(field.bytes.size()) : 0);
+    rest +=
+        sizeof(Arg) + (record::has_bytes(field.head.type) ? record::padded(field.bytes.size()) : 0);
     if (field.head.type == ArgType::kInlineKey) {
       inline_key = field.bytes;
       continue;
@@ -293,13 +301,20 @@ bool Encoder::arguments(const std::byte* from, const std::byte* to, bool first,
     first = false;
     *p++ = '"';
     p = field.head.key != 0 ? put(p, key) : escape(p, key);
-    if (is_reserved(key)) [[unlikely]] p = rename(p, key, from, to);
+    if (is_reserved(key)) [[unlikely]]
+      p = rename(p, key, from, to);
     *p++ = '"';
     *p++ = ':';
     switch (field.head.type) {
-      case ArgType::kInt: p = number(p, static_cast<std::int64_t>(field.head.word)); break;
-      case ArgType::kUint: p = number(p, field.head.word); break;
-      case ArgType::kBool: p = field.head.word != 0 ? put(p, "true") : put(p, "false"); break;
+      case ArgType::kInt:
+        p = number(p, static_cast<std::int64_t>(field.head.word));
+        break;
+      case ArgType::kUint:
+        p = number(p, field.head.word);
+        break;
+      case ArgType::kBool:
+        p = field.head.word != 0 ? put(p, "true") : put(p, "false");
+        break;
       case ArgType::kFloat: {
         double value;
         std::memcpy(&value, &field.head.word, sizeof value);
@@ -316,7 +331,9 @@ bool Encoder::arguments(const std::byte* from, const std::byte* to, bool first,
         p = escape(p, field.bytes);
         *p++ = '"';
         break;
-      default: p = put(p, "null"); break;
+      default:
+        p = put(p, "null");
+        break;
     }
     out.set_end(p);
     inline_key = {};
@@ -331,18 +348,27 @@ bool Encoder::metadata(const Head& head, const std::byte* args, Text& out) noexc
   if ((head.flags & record::kInlineName) != 0 && !fields.next(key)) return false;
   if (!fields.next(value)) return false;
   if (!room(out, kFixedPart + names_.text(head.name).size() +
-                  (key.bytes.size() + value.bytes.size()) * kEscapeGrowth)) {
+                     (key.bytes.size() + value.bytes.size()) * kEscapeGrowth)) {
     return false;
   }
   const bool hashed = head.kind == Kind::kFile || head.kind == Kind::kString;
   char* p = put(out.end(), "{\"id\":");
   p = number(p, hashed || head.id == 0 ? next_id_.fetch_add(1) : head.id);
   switch (head.kind) {
-    case Kind::kMetadata: p = put(p, ",\"name\":\"CM"); break;
-    case Kind::kThread: p = put(p, ",\"name\":\"thread_name"); break;
-    case Kind::kFile: p = put(p, ",\"name\":\"FH"); break;
-    case Kind::kString: p = put(p, ",\"name\":\"SH"); break;
-    default: return false;
+    case Kind::kMetadata:
+      p = put(p, ",\"name\":\"CM");
+      break;
+    case Kind::kThread:
+      p = put(p, ",\"name\":\"thread_name");
+      break;
+    case Kind::kFile:
+      p = put(p, ",\"name\":\"FH");
+      break;
+    case Kind::kString:
+      p = put(p, ",\"name\":\"SH");
+      break;
+    default:
+      return false;
   }
   p = put(p, "\",\"cat\":\"dftracer\"");
   p = put(p, std::string_view(where_, where_size_));
@@ -350,7 +376,8 @@ bool Encoder::metadata(const Head& head, const std::byte* args, Text& out) noexc
   p = put(p, std::string_view(host_, 16));
   p = put(p, "\",\"name\":\"");
   if (head.kind == Kind::kMetadata) {
-    p = (head.flags & record::kInlineName) != 0 ? escape(p, key.bytes) : put(p, names_.text(head.name));
+    p = (head.flags & record::kInlineName) != 0 ? escape(p, key.bytes)
+                                                : put(p, names_.text(head.name));
     p = put(p, "\",\"value\":\"");
     p = escape(p, value.bytes);
   } else {
@@ -427,7 +454,8 @@ bool Encoder::end(const End& what, Text& out) noexcept {
   p = put(p, ",\"name\":\"end\",\"cat\":\"dftracer\"");
   p = put(p, std::string_view(where_, where_size_));
   p = put(p, ",\"ts\":");
-  const std::uint64_t seen = last_time_ != 0 ? last_time_ : in_units(timeline_.to_ns(timeline_.until));
+  const std::uint64_t seen =
+      last_time_ != 0 ? last_time_ : in_units(timeline_.to_ns(timeline_.until));
   p = number(p, what.at_ns == 0 ? seen : in_units(what.at_ns));
   p = put(p, ",\"dur\":0,\"ph\":\"X\",\"args\":{\"hhash\":\"");
   p = put(p, std::string_view(host_, 16));

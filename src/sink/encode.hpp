@@ -1,5 +1,6 @@
 // Binary records to JSON lines. The same code writes a living process's trace and a dead one's.
-// Called under the sink's lock, or by a recoverer; treats every record as if it came from a hostile file.
+// Called under the sink's lock, or by a recoverer; treats every record as if it came from a hostile
+// file.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -47,9 +48,10 @@ class Encoder {
   NameTable& names() noexcept { return names_; }
 
   enum class Result { kDone, kBadRecord, kNoMemory };
-  // Appends the lines of all whole records in [from, to) that `thread` wrote. Stops at the first record that
-  // cannot be one; what came before it stands.
-  Result encode(const std::byte* from, const std::byte* to, std::uint32_t thread, Text& out) noexcept;
+  // Appends the lines of all whole records in [from, to) that `thread` wrote. Stops at the first
+  // record that cannot be one; what came before it stands.
+  Result encode(const std::byte* from, const std::byte* to, std::uint32_t thread,
+                Text& out) noexcept;
   // Lines of the tracer's own. at_ns 0: the time of the last event.
   bool lost(std::uint64_t events, std::uint64_t at_ns, Text& out) noexcept;
   struct End {
@@ -73,7 +75,9 @@ class Encoder {
   bool line(const record::Head& head, const std::byte* args, Text& out) noexcept;
   bool metadata(const record::Head& head, const std::byte* args, Text& out) noexcept;
   bool arguments(const std::byte* from, const std::byte* to, bool first, Text& out) noexcept;
-  bool room(Text& out, std::size_t n) noexcept { return out.ensure(n) || (no_memory_ = true, false); }
+  bool room(Text& out, std::size_t n) noexcept {
+    return out.ensure(n) || (no_memory_ = true, false);
+  }
   char* rename(char* p, std::string_view key, const std::byte* from,
                const std::byte* to) const noexcept;
   std::uint32_t own_lane(std::uint64_t start, std::uint64_t end, Text& out) noexcept;
@@ -94,7 +98,7 @@ class Encoder {
   std::uint64_t last_time_ = 0;
   bool no_memory_ = false;
   std::uint32_t thread_ = ~0u;
-  char where_[64];      // ,"pid":P,"tid":T
+  char where_[64];  // ,"pid":P,"tid":T
   std::size_t where_size_ = 0;
   char host_[17] = {};
 };

@@ -9,10 +9,11 @@ namespace dft::sink {
 // An escaped string takes at most this many times its bytes.
 inline constexpr std::size_t kEscapeGrowth = 6;
 
-// Writes the inside of a JSON string (no quotes) and returns its end. Valid UTF-8 stays as it is; quotes,
-// backslashes and control characters are escaped. A byte B that is not part of valid UTF-8 becomes the
-// private character U+EF00+B, as \uefXX, so that it is visible and can be had back; where the input itself
-// holds one of U+EF80 to U+EFFF, its bytes are treated the same way, so nothing is ambiguous.
+// Writes the inside of a JSON string (no quotes) and returns its end. Valid UTF-8 stays as it is;
+// quotes, backslashes and control characters are escaped. A byte B that is not part of valid UTF-8
+// becomes the private character U+EF00+B, as \uefXX, so that it is visible and can be had back;
+// where the input itself holds one of U+EF80 to U+EFFF, its bytes are treated the same way, so
+// nothing is ambiguous.
 char* escape(char* to, std::string_view bytes) noexcept;
 
 }  // namespace dft::sink

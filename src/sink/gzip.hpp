@@ -1,5 +1,5 @@
-// Independent gzip members of whole lines, with their size in the header so that readers split a file
-// without an index. Used by whoever drains.
+// Independent gzip members of whole lines, with their size in the header so that readers split a
+// file without an index. Used by whoever drains.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -8,7 +8,8 @@
 
 namespace dft::sink {
 
-// Header: FEXTRA with one subfield "DF" of 8 bytes: size of the member, lines in it (little-endian).
+// Header: FEXTRA with one subfield "DF" of 8 bytes: size of the member, lines in it
+// (little-endian).
 inline constexpr std::size_t kMemberHead = 24;
 inline constexpr std::size_t kMemberTail = 8;
 

@@ -19,7 +19,8 @@ bool is(const ChunkHead& chunk, ChunkState state) {
   return chunk.state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(state);
 }
 
-// `committed` goes first: a death in between leaves a chunk with nothing to drain, not one to drain again.
+// `committed` goes first: a death in between leaves a chunk with nothing to drain, not one to drain
+// again.
 void set_free(ChunkHead& chunk) {
   chunk.committed.store(0, std::memory_order_release);
   chunk.drained.store(0, std::memory_order_release);
@@ -105,7 +106,8 @@ void Sink::read_names() noexcept {
     if (!is(chunk, ChunkState::kNames)) return;
     const std::uint64_t from = chunk.drained.load(std::memory_order_relaxed);
     const std::uint64_t to = chunk.committed.load(std::memory_order_acquire);
-    if (from < to && encoder_.names().read(payload(chunk) + from, to - from)) chunk.drained.store(to);
+    if (from < to && encoder_.names().read(payload(chunk) + from, to - from))
+      chunk.drained.store(to);
   });
 }
 
@@ -113,7 +115,8 @@ bool Sink::drain(Scope scope) noexcept {
   for (int blocks = 0;; ++blocks) {
     bool more = false;
     if (!write_batch(scope, &more)) return false;
-    // Bounded: a program that records faster than one thread writes must not keep this thread for ever.
+    // Bounded: a program that records faster than one thread writes must not keep this thread for
+    // ever.
     if (!more || (scope == Scope::kFull && blocks == 1024)) return true;
   }
 }
@@ -123,9 +126,9 @@ bool Sink::write_batch(Scope scope, bool* more) noexcept {
   Batch batch;
   const bool any = collect(scope, batch);
   const buffer::SpoolHead& head = spool_.head();
-  const bool opening = scope == Scope::kEverything &&
-                       (head.trace_lines == 0 ||
-                        (finishing_ && (head.flags & buffer::kEnded) == 0));
+  const bool opening =
+      scope == Scope::kEverything &&
+      (head.trace_lines == 0 || (finishing_ && (head.flags & buffer::kEnded) == 0));
   const bool news = head.lost.load() > head.lost_written && scope == Scope::kEverything;
   if (!any && !opening && !news) return true;
   const std::uint64_t now = record::monotonic_ns();
@@ -135,15 +138,16 @@ bool Sink::write_batch(Scope scope, bool* more) noexcept {
   *more = batch.more;
   const std::uint32_t wanted = batch.count;
   if (!write_block(batch)) {
-    retry_at_ = now + kRetryNs;
+    retry_at_ = last_error_ == -EMFILE ? 0 : now + kRetryNs;
     return false;
   }
   *more |= batch.count < wanted;
   return true;
 }
 
-// Encodes the batch, as much of it as one block takes, and puts it into the file. The intent is written
-// first and the chunks move on last, so that a death at any instant leaves enough to do it over.
+// Encodes the batch, as much of it as one block takes, and puts it into the file. The intent is
+// written first and the chunks move on last, so that a death at any instant leaves enough to do it
+// over.
 bool Sink::write_block(Batch& batch) noexcept {
   buffer::SpoolHead& head = spool_.head();
   text_.resize(0);
@@ -156,7 +160,7 @@ bool Sink::write_block(Batch& batch) noexcept {
     if (!text_.append(preamble)) return false;
     lines = head.preamble_lines;
   }
-  const std::uint64_t lost = head.lost.load();
+  std::uint64_t lost = head.lost.load();
   if (lost > head.lost_written) {
     const std::uint64_t now = record::monotonic_ns() + spool_.timeline().wall_offset;
     if (!encoder_.lost(lost - head.lost_written, now, text_)) return false;
@@ -183,7 +187,11 @@ bool Sink::write_block(Batch& batch) noexcept {
   lines += encoder_.lines();
   if (last) {
     const std::uint64_t now = recovering_ ? 0 : spool_.timeline().to_ns(record::ticks());
-    if (!encoder_.end({head.trace_lines + lines, lost, now, recovering_, details_}, text_)) return false;
+    // Damage that was found just now has no line of its own any more.
+    lost += damaged;
+    damaged = 0;
+    if (!encoder_.end({head.trace_lines + lines, lost, now, recovering_, details_}, text_))
+      return false;
     ++lines;
   }
   std::string_view block = text_.view();
@@ -198,7 +206,8 @@ bool Sink::write_block(Batch& batch) noexcept {
   intent.lost = lost;
   intent.entries = used;
   intent.ends = last ? 1 : 0;
-  for (std::uint32_t i = 0; i < used; ++i) intent.entry[i] = {batch.entry[i].offset, batch.entry[i].to};
+  for (std::uint32_t i = 0; i < used; ++i)
+    intent.entry[i] = {batch.entry[i].offset, batch.entry[i].to};
   const std::uint64_t number = head.applied_number.load() + 1;
   head.intent_number.store(number, std::memory_order_release);
 
@@ -221,9 +230,11 @@ bool Sink::write_block(Batch& batch) noexcept {
   head.applied_number.store(number, std::memory_order_release);
   for (std::uint32_t i = 0; i < used; ++i) {
     ChunkHead& chunk = *batch.entry[i].chunk;
-    if (is(chunk, ChunkState::kFull) && chunk.committed.load() == batch.entry[i].to) set_free(chunk);
+    if (is(chunk, ChunkState::kFull) && chunk.committed.load() == batch.entry[i].to)
+      set_free(chunk);
   }
   if (damaged != 0) spool_.add_lost(damaged);
+  if (last) head.lost.store(lost);
   heartbeat();
   blocks_.fetch_add(1);
   last_error_ = 0;
@@ -239,15 +250,25 @@ void Sink::heartbeat() noexcept {
 
 bool Sink::make_room() noexcept {
   const std::uint64_t before = blocks_.load();
+  {
+    Locked locked(lock_);
+    if (blocks_.load() != before) return true;  // the thread that held the lock made some
+    if (closed_.load()) return false;
+    Batch batch;
+    if (!collect(Scope::kFull, batch)) return false;
+    bool more = false;
+    if (write_batch(Scope::kFull, &more) && blocks_.load() != before) return true;
+  }
+  if (last_error_ == -EMFILE && wait_for_writer(before)) return true;
   Locked locked(lock_);
-  if (blocks_.load() != before) return true;  // the thread that held the lock made some
-  if (closed_.load()) return false;
-  Batch batch;
-  if (!collect(Scope::kFull, batch)) return false;
-  bool more = false;
-  if (write_batch(Scope::kFull, &more) && blocks_.load() != before) return true;
   give_up_oldest();
   return true;
+}
+
+// The program has used up its descriptors; the writer thread has a table of its own.
+bool Sink::wait_for_writer(std::uint64_t before) noexcept {
+  for (int i = 0; i < 100 && blocks_.load() == before; ++i) sys::sleep_ns(1'000'000);
+  return blocks_.load() != before;
 }
 
 void Sink::give_up_oldest() noexcept {
@@ -266,10 +287,9 @@ void Sink::give_up_oldest() noexcept {
 
 void Sink::complain(int error) noexcept {
   last_error_ = error;
-  if (complained_) return;
+  if (complained_ || (error == -EMFILE && !finishing_)) return;
   complained_ = true;
-  const char* hint = error == -ESTALE ? "it was removed or replaced during the run"
-                                      : reason(error);
+  const char* hint = error == -ESTALE ? "it was removed or replaced during the run" : reason(error);
   say("cannot write %s/%s: %s; will try again while the program runs", directory_,
       spool_.head().trace_name, hint);
 }
@@ -286,7 +306,8 @@ bool Sink::finish(bool details, bool recovered) noexcept {
     done = drain(Scope::kEverything);
   }
   if (!done) {
-    say("%s/%s is not complete: its last events are in %s; run `dftracer recover %s` when it can be "
+    say("%s/%s is not complete: its last events are in %s; run `dftracer recover %s` when it can "
+        "be "
         "written",
         directory_, spool_.head().trace_name, spool_.path(), directory_);
   }

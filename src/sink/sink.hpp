@@ -1,6 +1,6 @@
 // The sink of one spool: takes committed records out of it and into the trace file, exactly once.
-// Everything but the lock-free counters happens under its lock, on the writer thread or on a thread that
-// needs room or ends the session.
+// Everything but the lock-free counters happens under its lock, on the writer thread or on a thread
+// that needs room or ends the session.
 #pragma once
 #include <cstdint>
 
@@ -14,17 +14,18 @@ namespace dft::sink {
 
 class Sink {
  public:
-  // `directory` is where the trace file is; it is copied. `block` is the text gathered for one member.
+  // `directory` is where the trace file is; it is copied. `block` is the text gathered for one
+  // member.
   static Sink* create(buffer::Spool& spool, const char* directory, std::size_t block) noexcept;
 
   enum class Scope { kFull, kEverything };
   // Drains chunks in the order in which they were taken. True when all in scope is in the file.
   bool drain(Scope scope) noexcept;
-  // For a thread that found no free chunk: writes one block, or, where nothing can be written, gives up the
-  // oldest chunk and counts its events. False when no chunk came free.
+  // For a thread that found no free chunk: writes one block, or, where nothing can be written,
+  // gives up the oldest chunk and counts its events. False when no chunk came free.
   bool make_room() noexcept;
-  // Writes the end record after draining everything; closes. True when nothing is left in the spool.
-  // `recovered`: by somebody else, after the owner's death.
+  // Writes the end record after draining everything; closes. True when nothing is left in the
+  // spool. `recovered`: by somebody else, after the owner's death.
   bool finish(bool details, bool recovered) noexcept;
   // Drops all memory without writing: the spool now belongs to nobody, or to a recoverer.
   void abandon() noexcept;
@@ -46,6 +47,7 @@ class Sink {
   void read_names() noexcept;
   void give_up_oldest() noexcept;
   void complain(int error) noexcept;
+  bool wait_for_writer(std::uint64_t before) noexcept;
 
   buffer::Spool& spool_;
   Encoder encoder_;

@@ -16,9 +16,7 @@ class Text {
   Text& operator=(const Text&) = delete;
 
   // Room for n more bytes; false when there is no memory.
-  [[nodiscard]] bool ensure(std::size_t n) noexcept {
-    return capacity_ - size_ >= n || enlarge(n);
-  }
+  [[nodiscard]] bool ensure(std::size_t n) noexcept { return capacity_ - size_ >= n || enlarge(n); }
   char* end() noexcept { return data_ + size_; }
   void set_end(const char* end) noexcept { size_ = static_cast<std::size_t>(end - data_); }
   [[nodiscard]] char* data() noexcept { return data_; }

@@ -12,7 +12,7 @@ constexpr std::size_t kPath = 4096 + 300;
 int open_ours(const char* path, const FileState& state) {
   const int fd = sys::open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return fd == -ENOENT || fd == -ELOOP || fd == -ENXIO ? -ESTALE : fd;
-  struct stat info {};
+  struct stat info{};
   if (sys::status(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_ino != state.inode) {
     sys::close(fd);
     return -ESTALE;
@@ -28,7 +28,7 @@ int make(const char* directory, const char* name, std::string_view block, FileSt
     return -ENAMETOOLONG;
   }
   // A left-over of this name was ours and is of no use; anything that is not a plain file stays.
-  struct stat info {};
+  struct stat info{};
   if (sys::status_at(passing, &info) == 0 && S_ISREG(info.st_mode)) sys::unlink(passing);
   const int fd = sys::open(passing, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
   if (fd < 0) return fd;
@@ -60,7 +60,8 @@ bool join(char* to, std::size_t room, const char* directory, const char* prefix,
   return true;
 }
 
-int append(const char* directory, const char* name, std::string_view block, FileState& state) noexcept {
+int append(const char* directory, const char* name, std::string_view block,
+           FileState& state) noexcept {
   if (state.size == 0) return make(directory, name, block, state);
   char path[kPath];
   if (!join(path, sizeof path, directory, "", name, "")) return -ENAMETOOLONG;
@@ -79,7 +80,7 @@ int cut_back(const char* directory, const char* name, const FileState& state) no
   if (!join(path, sizeof path, directory, "", name, "")) return -ENAMETOOLONG;
   const int fd = open_ours(path, state);
   if (fd < 0) return fd;
-  struct stat info {};
+  struct stat info{};
   int error = sys::status(fd, &info);
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (error == 0 && size < state.size) error = -ESTALE;  // shorter than what was once there

@@ -12,23 +12,24 @@
 namespace dft::sink {
 namespace {
 constexpr unsigned kUnshareFiles = 2;  // CLOSE_RANGE_UNSHARE
-constexpr long kHeartbeatNs = 60'000'000'000;
+constexpr long kIdleNs = 500'000'000;
 }  // namespace
 
 void Writer::notify() noexcept {
   say_what_was_kept();
-  if (started_.load(std::memory_order_relaxed) == 0) {
-    std::uint32_t none = 0;
+  work_.fetch_add(1, std::memory_order_seq_cst);
+  auto none = State::kNone;
+  if (state_.compare_exchange_strong(none, State::kRuns)) {
     // Where no thread can be had, the threads that need room drain by themselves.
-    if (started_.compare_exchange_strong(none, 1) && !start()) started_.store(2);
+    if (!start()) state_.store(State::kCannot);
+  } else if (none == State::kRuns) {
+    sys::futex_wake(&work_, 1);
   }
-  work_.fetch_add(1, std::memory_order_release);
-  if (started_.load(std::memory_order_relaxed) == 1) sys::futex_wake(&work_, 1);
 }
 
 bool Writer::start() noexcept {
-  // The caller is on a slow path, so the thread inherits a mask in which every signal is blocked: the
-  // program's handlers keep running on the program's threads only.
+  // The caller is on a slow path, so the thread inherits a mask in which every signal is blocked:
+  // the program's handlers keep running on the program's threads only.
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -56,21 +57,27 @@ void* Writer::main(void* self) noexcept {
 
 void Writer::run() noexcept {
   sys::call(SYS_prctl, PR_SET_NAME, "dftracer", 0, 0, 0);
-  // A table of its own, without copies of the program's descriptors: our files can never take a number that
-  // the program expects to get, and never keep a pipe of its open. Before Linux 5.9 the table is shared.
+  // A table of its own, without copies of the program's descriptors: our files can never take a
+  // number that the program expects to get, and never keep a pipe of its open. Before Linux 5.9 the
+  // table is shared.
   if (sys::call(SYS_close_range, 0, ~0u, kUnshareFiles) == 0) say_later_on_this_thread();
-  std::uint32_t seen = 0;
+  std::uint32_t seen = work_.load() - 1;
   while (!stopping_.load()) {
     const std::uint32_t now = work_.load(std::memory_order_acquire);
-    if (now == seen) {
-      sys::futex_wait(&work_, seen, kHeartbeatNs);
+    if (now != seen) {
+      seen = now;
       Locked locked(sink_.lock());
-      sink_.heartbeat();
+      sink_.drain(Sink::Scope::kFull);
       continue;
     }
-    seen = now;
-    Locked locked(sink_.lock());
-    sink_.drain(Sink::Scope::kFull);
+    if (sys::futex_wait(&work_, seen, kIdleNs) != -ETIMEDOUT) continue;
+    // Idle threads leave: a process whose own threads have all ended would otherwise never end.
+    state_.store(State::kNone);
+    auto none = State::kNone;
+    if (work_.load(std::memory_order_seq_cst) == seen ||
+        !state_.compare_exchange_strong(none, State::kRuns)) {
+      return;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 // The thread that turns full chunks into compressed blocks, so that the program's threads need not.
-// Started by the first thread that fills a large chunk; has a table of descriptors of its own.
+// Started by a thread that fills a large chunk; leaves when idle; has a table of descriptors of its
+// own.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -21,9 +22,11 @@ class Writer {
   void run() noexcept;
   bool start() noexcept;
 
+  enum class State : std::uint32_t { kNone, kRuns, kCannot };
+
   Sink& sink_;
   std::atomic<std::uint32_t> work_{0};
-  std::atomic<std::uint32_t> started_{0};
+  std::atomic<State> state_{State::kNone};
   std::atomic<bool> stopping_{false};
 };
 
