@@ -13,7 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-from measures import FULL, QUICK, Measures
+from measures import Measures
+from sizes import FULL, QUICK
 from subjects import ROOT, Bench, BenchError, build_all
 from table import Row, machine, markdown, write_document
 

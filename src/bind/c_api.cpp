@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <new>
 
+#include <dftracer/dftracer.h>
 #include "buffer/span.hpp"
-#include "dftracer/dftracer.h"
 #include "record/slow_path.hpp"
 #include "recovery/recover.hpp"
 #include "session/session.hpp"

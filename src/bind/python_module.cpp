@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dftracer/dftracer.h"
+#include <dftracer/dftracer.h>
 
 namespace {
 

@@ -13,11 +13,11 @@ Guard g_off{};  // stands in until the real page is there
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::uint32_t kHandlerLanes = 3;
 constexpr std::uint32_t kIdBlock = 256;
-constexpr std::uint32_t kMostLargeChunks = 32;
 std::atomic<std::uint64_t> g_generations{0};
 std::atomic<std::uint32_t> g_serials{0};
 std::atomic<std::uint32_t> g_epoch{1};
 std::atomic<bool> g_have_key{false};
+std::atomic<bool> g_wiped_on_fork{false};
 pthread_key_t g_exit_key;
 pthread_once_t g_once = PTHREAD_ONCE_INIT;
 }  // namespace
@@ -53,6 +53,19 @@ void thread_ends(void*) {
   t = {kNever, {}, 0, 0, 0, 0, 0, 0, 0, {}, 0, nullptr};
 }
 
+// The rest waits for the child's first event. But a fork inside a signal handler may have
+// interrupted a record: when the child goes on with it, that must not reach the parent's spool.
+void in_forked_child() {
+  g_forked.store(false);
+  if (!g_wiped_on_fork.load()) g_guard.load()->generation.store(0);  // before Linux 4.14
+  ThreadState& t = t_thread;
+  bool busy = t.lane.busy;
+  for (std::uint32_t i = 0; t.handlers != nullptr && i < kHandlerLanes; ++i)
+    busy |= t.handlers[i].busy;
+  Spool* spool = g_spool.load();
+  if (busy && spool != nullptr) spool->retire(false);
+}
+
 void prepare_process() {
   auto* page = static_cast<Guard*>(sys::map_private(kPage));
   bool wiped = false;
@@ -62,13 +75,8 @@ void prepare_process() {
 #endif
     g_guard.store(new (page) Guard{});
   }
-  // Before Linux 4.14, only children that run fork handlers are told apart.
-  using Handler = void (*)();
-  const Handler in_child = wiped ? Handler{[] { g_forked.store(false); }} : Handler{[] {
-    g_forked.store(false);
-    g_guard.load()->generation.store(0);
-  }};
-  pthread_atfork(nullptr, [] { g_forked.store(true); }, in_child);
+  g_wiped_on_fork.store(wiped);
+  pthread_atfork(nullptr, [] { g_forked.store(true); }, in_forked_child);
   g_have_key.store(pthread_key_create(&g_exit_key, thread_ends) == 0);
 }
 
@@ -113,22 +121,38 @@ bool reclaim_dead_threads(Spool& spool) {
   return any;
 }
 
-ChunkHead* find_chunk(Spool& spool, ThreadState& t, bool first, std::size_t size) {
+constexpr std::uint64_t kRestNs = 10'000'000;
+std::atomic<std::uint64_t> g_rest_until{0};
+
+// No chunk is free, and this thread has to see to it itself.
+bool make_chunk(Spool& spool, std::size_t size, bool small, std::uint32_t seen) {
+  // A burst is taken up by growing; past that, whoever needs room makes some.
   const bool huge = size > kLargeChunk - sizeof(ChunkHead);
+  const bool may_grow = small || huge || spool.large_chunks() < kMostLargeChunks;
+  if (may_grow && spool.grow(size, small, seen)) return true;
+  if (g_hooks.make_room()) return true;
+  if (reclaim_dead_threads(spool)) return true;
+  // Everything is held by living threads: there are more of them than chunks.
+  return !may_grow && spool.grow(size, small, seen);
+}
+
+ChunkHead* find_chunk(Spool& spool, ThreadState& t, bool first, std::size_t size) {
   const bool small = first && size <= kSmallChunk - sizeof(ChunkHead);
   for (int attempt = 0; attempt < 64; ++attempt) {
     const std::uint32_t seen = spool.segments();
     if (ChunkHead* chunk = spool.take(size, first, t.thread)) return chunk;
-    // A burst is taken up by growing; past that, whoever needs room makes some.
-    const bool may_grow = small || huge || spool.large_chunks() < kMostLargeChunks;
-    if (may_grow && spool.grow(size, small, seen)) continue;
-    if (g_hooks.make_room(attempt > 0)) continue;
-    if (reclaim_dead_threads(spool)) continue;
-    // Everything is held by living threads, or cannot be written: more threads than chunks.
-    if (spool.grow(size, small, seen)) continue;
-    if (attempt > 2) break;
+    // When nothing helps, do not try everything again for every event.
+    if (record::monotonic_ns() < g_rest_until.load(std::memory_order_relaxed)) break;
+    // Beside other threads of the program only the writer opens files: it has descriptors of its
+    // own.
+    if (g_hooks.ask_writer(size, small, seen)) continue;
+    if (make_chunk(spool, size, small, seen)) continue;
+    if (attempt > 1) {
+      g_rest_until.store(record::monotonic_ns() + kRestNs);
+      break;
+    }
   }
-  return nullptr;
+  return spool.take(size, true, t.thread);  // a small one is better than none
 }
 
 }  // namespace

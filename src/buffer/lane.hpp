@@ -50,9 +50,11 @@ extern thread_local constinit ThreadState t_thread __attribute__((tls_model("ini
 
 // What the rooms to the right of this one do for it.
 struct Hooks {
-  bool (*begin)();  // a thread's first event: is there a spool? makes a forked child's own
-  bool (*make_room)(bool wait);  // no free chunk: drain some; false when nothing was gained
-  void (*filled)();              // a chunk is ready to be drained
+  bool (*begin)();      // a thread's first event: is there a spool? makes a forked child's own
+  bool (*make_room)();  // no free chunk: drain some; false when nothing was gained
+  // Has the writer thread make room and waits; false when there is none to ask, or it could not.
+  bool (*ask_writer)(std::size_t size, bool small, std::uint32_t seen_segments);
+  void (*filled)();  // a chunk is ready to be drained
 };
 extern Hooks g_hooks;
 extern std::atomic<Spool*> g_spool;

@@ -21,6 +21,8 @@ inline constexpr std::size_t kPage = 4096;
 // out.
 inline constexpr std::uint32_t kSmallChunk = 8 << 10;
 inline constexpr std::uint32_t kLargeChunk = 64 << 10;
+// A process in a hurry may have this many before it waits for the writer: 2 MiB.
+inline constexpr std::uint32_t kMostLargeChunks = 32;
 inline constexpr std::uint32_t kMaxSegments = 128;
 inline constexpr std::uint32_t kMaxBatch = 16;
 
@@ -127,5 +129,8 @@ static_assert(sizeof(SpoolHead) <= kPage);
 inline constexpr std::size_t kTimelineOffset = kPage;
 inline constexpr std::size_t kTimelineSize = (sizeof(record::Timeline) + kPage - 1) / kPage * kPage;
 inline constexpr std::size_t kFixedSize = kTimelineOffset + kTimelineSize;
+
+// Whoever changes these changes what others read: raise kVersion.
+static_assert(kVersion == 1 && sizeof(SpoolHead) == 3152 && kFixedSize == 16384);
 
 }  // namespace dft::buffer

@@ -74,8 +74,8 @@ struct Timeline {
 
   [[nodiscard]] std::uint64_t to_ns(std::uint64_t tick) const noexcept;
   [[nodiscard]] std::uint64_t rate() const noexcept {
-    return __atomic_load_n(&knots[__atomic_load_n(&count, __ATOMIC_ACQUIRE) - 1].rate,
-                           __ATOMIC_RELAXED);
+    const std::uint32_t known = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
+    return known == 0 ? 0 : __atomic_load_n(&knots[known - 1].rate, __ATOMIC_RELAXED);
   }
 
  private:

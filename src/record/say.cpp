@@ -13,6 +13,23 @@ Lock g_kept_lock;
 char g_kept[2048];
 std::size_t g_kept_size;
 thread_local constinit bool t_later = false;
+
+// What descriptor 2 was when we were loaded. A program may close it and get the number for a file
+// of its own.
+struct stat g_stderr;
+bool g_had_stderr;
+__attribute__((constructor)) void look_at_stderr() {
+  g_had_stderr = sys::status(2, &g_stderr) == 0;
+}
+
+// The same as at the start, or something that a program sets up to take lines: not a file of its
+// data.
+bool is_stderr() {
+  struct stat now{};
+  if (!g_had_stderr || sys::status(2, &now) != 0) return false;
+  if (now.st_dev == g_stderr.st_dev && now.st_ino == g_stderr.st_ino) return true;
+  return !S_ISREG(now.st_mode) || (sys::call(SYS_fcntl, 2, F_GETFL) & O_APPEND) != 0;
+}
 }  // namespace
 
 void say_into(const char* path) noexcept {
@@ -44,7 +61,7 @@ void say_line(const char* line) noexcept {
     if (g_kept_size == 0) __atomic_store_n(&g_kept_size, n, __ATOMIC_RELEASE);
     return;
   }
-  sys::write(2, text, n);
+  if (is_stderr()) sys::write(2, text, n);
 }
 
 void say_later_on_this_thread() noexcept { t_later = true; }
@@ -53,7 +70,7 @@ void say_what_was_kept() noexcept {
   if (__atomic_load_n(&g_kept_size, __ATOMIC_ACQUIRE) == 0) return;
   SlowPath slow;
   Locked locked(g_kept_lock);
-  if (g_kept_size != 0) sys::write(2, g_kept, g_kept_size);
+  if (g_kept_size != 0 && is_stderr()) sys::write(2, g_kept, g_kept_size);
   __atomic_store_n(&g_kept_size, 0, __ATOMIC_RELEASE);
 }
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -103,6 +104,7 @@ std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot
   buffer::SpoolHead& head = spool.head();
   spool.timeline().settle(same_boot);
   const std::uint64_t before = head.trace_lines;
+  const bool ended = (head.flags & buffer::kEnded) != 0;
   const int error = sink::cut_back(directory, head.trace_name, {head.trace_inode, head.trace_size});
   if (error == -ESTALE) {
     start_anew(head);
@@ -114,8 +116,10 @@ std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot
   if (sink == nullptr) return 0;
   *done = sink->finish(true, true);
   sink->discard();
-  const std::uint64_t lines = head.trace_lines - (error == -ESTALE ? 0 : before);
-  return before == 0 && lines >= head.preamble_lines ? lines - head.preamble_lines : lines;
+  std::uint64_t lines = head.trace_lines - (error == -ESTALE ? 0 : before);
+  if (before == 0 || error == -ESTALE) lines -= std::min(lines, head.preamble_lines);
+  if (!ended && (head.flags & buffer::kEnded) != 0) lines -= std::min<std::uint64_t>(lines, 1);
+  return lines;
 }
 
 // What its first page says about a spool, before anything else is read: most are of the living.

@@ -76,9 +76,9 @@ void read_yaml_file(Config& config, const std::string& path, Pending& pending) {
   std::string text;
   const std::string problem = read_file(path, text);
   if (!problem.empty()) {
-    lines.add("cannot read the configuration " + visible(path) + ": " + problem);
+    lines.add("cannot read the configuration " + visible_path(path) + ": " + problem);
   } else if (text.size() > kLargestFile) {
-    lines.add("the configuration " + visible(path) + " is not read: it is larger than 1 MiB");
+    lines.add("the configuration " + visible_path(path) + " is not read: it is larger than 1 MiB");
   } else {
     apply_yaml(config, text, path.c_str(), keep, &pending);
   }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kLongestPath = 4095;  // PATH_MAX without its final NUL
 constexpr std::size_t kMostDirectories = 1024;
-constexpr std::size_t kLongestShown = 60;
+constexpr std::size_t kLongestPathShown = 400;
 constexpr int kMostLines = 40;
 
 constexpr Allowed any() { return {}; }
@@ -260,11 +260,17 @@ std::string expected(const Setting& setting) {
   return text;
 }
 
-std::string visible(std::string_view text) {
+std::string visible_path(std::string_view path) {
+  // The end of a path is what tells files apart.
+  if (path.size() <= kLongestPathShown) return visible(path, kLongestPathShown * 4);
+  return "..." + visible(path.substr(path.size() - kLongestPathShown), kLongestPathShown * 4);
+}
+
+std::string visible(std::string_view text, std::size_t longest) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string out;
   while (!text.empty()) {
-    if (out.size() >= kLongestShown) return out + "...";
+    if (out.size() >= longest) return out + "...";
     const std::size_t length = utf8_length(text);
     const auto first = static_cast<unsigned char>(text[0]);
     const auto second = static_cast<unsigned char>(length == 2 ? text[1] : '\0');

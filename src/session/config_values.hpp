@@ -72,7 +72,8 @@ std::string expected(const Setting& setting);
 
 // Text from outside, fit for one line of a terminal: short, with control characters and invalid
 // UTF-8 as \xNN.
-std::string visible(std::string_view text);
+std::string visible(std::string_view text, std::size_t longest = 60);
+std::string visible_path(std::string_view path);
 
 // Passes lines on, up to a limit, then says once that there are more.
 class Lines {

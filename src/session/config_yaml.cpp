@@ -31,7 +31,7 @@ class Walk {
  public:
   Walk(Config& config, std::string_view text, const char* file_name, Report report, void* context)
       : config_(config),
-        file_name_(visible(file_name)),
+        file_name_(visible_path(file_name)),
         lines_(report, context),
         given_(settings().size(), false) {
     if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();

@@ -212,12 +212,13 @@ std::uint64_t write_preamble(const Preamble& what, sink::Text& out) noexcept {
     lines.hashed(id + 3, "SH", what.facts->command.view());
     lines.hashed(id + 4, "SH", what.facts->exec);
   }
+  const std::uint64_t start_id = id + 5;
   std::uint64_t divisor = 1;
   for (std::uint32_t i = 0; i < what.time_divisor_log10; ++i) divisor *= 10;
   lines.format(
       "{\"id\":%llu,\"name\":\"start\",\"cat\":\"dftracer\",\"pid\":%u,\"tid\":%u,\"ts\":%llu,"
       "\"dur\":0,\"ph\":\"X\",\"args\":{\"hhash\":\"%s\",\"p_idx\":-1,\"level\":1",
-      static_cast<unsigned long long>(id + 5), pid, pid,
+      static_cast<unsigned long long>(start_id), pid, pid,
       static_cast<unsigned long long>(what.start_ns / divisor), lines.host());
   if (what.details) {
     char date[64];

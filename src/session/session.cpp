@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "buffer/lane.hpp"
 #include "buffer/names.hpp"
@@ -22,6 +24,7 @@
 #include "sink/writer.hpp"
 
 extern char** environ;
+extern "C" char __libc_single_threaded __attribute__((weak));  // glibc 2.32 and later
 
 namespace dft::session {
 namespace {
@@ -60,7 +63,9 @@ std::uint32_t log10_of(TimeMetric metric) { return 3 * static_cast<std::uint32_t
 
 bool is_talkative(const Session& s) { return s.config.log_level <= LogLevel::kInfo; }
 
-void print_report(void*, const char* line) { say_line(line); }
+void keep_line(void* lines, const char* line) {
+  static_cast<std::vector<std::string>*>(lines)->emplace_back(line);
+}
 
 // Names the trace and takes the name. The spool is complete but for its name; false when it has
 // none.
@@ -216,7 +221,7 @@ int open_spool(Session& s, bool may_be_exact) {
     spool->retire(true);
     return -ENOMEM;
   }
-  s.writer = new (memory) sink::Writer(*s.sink);
+  s.writer = new (memory) sink::Writer(*s.sink, *spool);
   s.spool = spool;
   s.pid = owner.pid;
   s.sink->heartbeat();
@@ -273,10 +278,17 @@ bool begin() {
   return false;
 }
 
-bool make_room(bool) {
+bool make_room() {
   sink::Sink* sink = g_sink.load();
   say_what_was_kept();
   return sink != nullptr && sink->make_room();
+}
+
+// A thread that is alone may open files itself: nobody can be waiting for the descriptor's number.
+bool ask_writer(std::size_t size, bool small, std::uint32_t seen) {
+  sink::Writer* writer = g_writer.load();
+  if (&__libc_single_threaded != nullptr && __libc_single_threaded != 0) return false;
+  return writer != nullptr && writer->make_room(size, small, seen);
 }
 
 void filled() {
@@ -296,10 +308,12 @@ void close(Session& s) {
   s.writer->stop();
   std::uint64_t lost = 0;
   bool done = false;
+  bool told = false;
   {
     Locked locked(s.sink->lock());
     done = s.sink->finish(s.config.inc_metadata, false);
     lost = spool->head().lost.load();
+    told = s.sink->told();
     if (is_talkative(s)) {
       say("process %u: %llu records in %s/%s", s.pid,
           static_cast<unsigned long long>(spool->head().trace_lines), s.place.directory,
@@ -317,10 +331,11 @@ void close(Session& s) {
   spool->retire(done);
   if (s.note[0] != '\0' && done) sys::unlink(s.note);
   s.note[0] = '\0';
-  if (lost != 0) {
+  if (lost != 0 && !told) {
     say("%llu events of process %u were lost; %s/%s says when",
         static_cast<unsigned long long>(lost), s.pid, s.place.directory, s.trace_name);
   }
+  if (!done) return;
   // Looking costs a walk over the directory, which a job of ten thousand ranks cannot afford for
   // nothing.
   if (!buffer::g_forked.load() && !has_reaped_children()) return;
@@ -362,7 +377,7 @@ bool open_session(Session& s, const Request& request) {
       const std::string job = job_from_environment(environment);
       s.run = job.empty() ? random64() : record::hash16(job);
     }
-    buffer::g_hooks = {begin, make_room, filled};
+    buffer::g_hooks = {begin, make_room, ask_writer, filled};
     buffer::g_on.store(true);
     error = open_spool(s, true);
   }
@@ -386,15 +401,18 @@ bool start(const Request& request) noexcept try {
   static bool quick_exit_watched = false;
   if (!quick_exit_watched) quick_exit_watched = ::at_quick_exit(at_exit) == 0;
   auto* fresh = new Session;
+  std::vector<std::string> lines;
+  fresh->config = read_config({environ, ::getauxval(AT_SECURE) != 0}, keep_line, &lines);
+  if (!fresh->config.log_path.empty()) say_into(fresh->config.log_path.c_str());
   static bool reported = false;  // what is wrong with the settings is said once, however many ask
-  fresh->config = read_config({environ, ::getauxval(AT_SECURE) != 0},
-                              reported ? nullptr : print_report, nullptr);
+  for (const std::string& line : lines) {
+    if (!reported) say_line(line.c_str());
+  }
   reported = true;
   if (!fresh->config.enable) {
     delete fresh;
     return false;
   }
-  if (!fresh->config.log_path.empty()) say_into(fresh->config.log_path.c_str());
   if (s != nullptr && !is_child(*s)) {  // the same process again: its clock and its ids go on
     fresh->rate = s->rate;
     fresh->next_id = s->next_id;

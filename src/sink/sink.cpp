@@ -150,6 +150,7 @@ bool Sink::write_batch(Scope scope, bool* more) noexcept {
 // over.
 bool Sink::write_block(Batch& batch) noexcept {
   buffer::SpoolHead& head = spool_.head();
+  last_error_ = -ENOMEM;  // every way out but the last, unless it says otherwise
   text_.resize(0);
   encoder_.set_lines(0);
   std::uint64_t lines = 0;
@@ -215,7 +216,7 @@ bool Sink::write_block(Batch& batch) noexcept {
   const int error = append(directory_, head.trace_name, block, file);
   if (error != 0) {
     head.intent_number.store(number - 1, std::memory_order_release);
-    complain(error);
+    last_error_ = error;
     return false;
   }
   head.trace_inode = file.inode;
@@ -239,6 +240,11 @@ bool Sink::write_block(Batch& batch) noexcept {
   blocks_.fetch_add(1);
   last_error_ = 0;
   return true;
+}
+
+bool Sink::has_full_chunks() noexcept {
+  Batch batch;
+  return collect(Scope::kFull, batch);
 }
 
 void Sink::heartbeat() noexcept {
@@ -278,20 +284,16 @@ void Sink::give_up_oldest() noexcept {
   const std::uint64_t events = count_records(chunk);
   spool_.add_lost(events);
   set_free(chunk);
-  if (!complained_of_loss_) {
-    complained_of_loss_ = true;
-    say("%s/%s cannot be written (%s): events are being lost and counted; the program goes on",
-        directory_, spool_.head().trace_name, reason(last_error_));
-  }
+  tell("events are being lost, and counted");
 }
 
-void Sink::complain(int error) noexcept {
-  last_error_ = error;
-  if (complained_ || (error == -EMFILE && !finishing_)) return;
-  complained_ = true;
-  const char* hint = error == -ESTALE ? "it was removed or replaced during the run" : reason(error);
-  say("cannot write %s/%s: %s; will try again while the program runs", directory_,
-      spool_.head().trace_name, hint);
+// One line for a process, however many things go wrong: the first that the user has to know of.
+void Sink::tell(const char* what) noexcept {
+  if (told_) return;
+  told_ = true;
+  const char* why =
+      last_error_ == -ESTALE ? "it was removed or replaced during the run" : reason(last_error_);
+  say("%.300s/%s cannot be written: %s; %s", directory_, spool_.head().trace_name, why, what);
 }
 
 bool Sink::finish(bool details, bool recovered) noexcept {
@@ -305,12 +307,7 @@ bool Sink::finish(bool details, bool recovered) noexcept {
   for (int i = 0; done && i < 16 && (spool_.head().flags & buffer::kEnded) == 0; ++i) {
     done = drain(Scope::kEverything);
   }
-  if (!done) {
-    say("%s/%s is not complete: its last events are in %s; run `dftracer recover %s` when it can "
-        "be "
-        "written",
-        directory_, spool_.head().trace_name, spool_.path(), directory_);
-  }
+  if (!done) tell("its last events stay in the spool beside it, for `dftracer recover`");
   abandon();
   return done;
 }

@@ -35,6 +35,10 @@ class Sink {
   // A sign of life for those who cannot see the process.
   void heartbeat() noexcept;
 
+  [[nodiscard]] bool has_full_chunks() noexcept;
+  // Counts the blocks written, for those who wait for room.
+  [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_.load(); }
+  [[nodiscard]] bool told() const noexcept { return told_; }
   Lock& lock() noexcept { return lock_; }
   [[nodiscard]] bool closed() const noexcept { return closed_.load(); }
 
@@ -46,7 +50,7 @@ class Sink {
   bool write_block(Batch& batch) noexcept;
   void read_names() noexcept;
   void give_up_oldest() noexcept;
-  void complain(int error) noexcept;
+  void tell(const char* what) noexcept;
   bool wait_for_writer(std::uint64_t before) noexcept;
 
   buffer::Spool& spool_;
@@ -62,8 +66,7 @@ class Sink {
   bool recovering_ = false;
   bool finishing_ = false;
   bool details_ = true;
-  bool complained_ = false;
-  bool complained_of_loss_ = false;
+  bool told_ = false;
   std::uint64_t retry_at_ = 0;
   char directory_[4096];
 };

@@ -27,6 +27,38 @@ void Writer::notify() noexcept {
   }
 }
 
+bool Writer::make_room(std::size_t size, bool small, std::uint32_t seen_segments) noexcept {
+  const std::uint64_t blocks = sink_.blocks();
+  std::uint32_t answer = answers_.load();
+  {
+    Locked locked(ask_lock_);
+    if (asked_size_ < size) {
+      asked_size_ = size;
+      asked_small_ = small;
+      asked_seen_ = seen_segments;
+    }
+  }
+  notify();
+  // One round of the writer is a block or two; a machine under load may take its time.
+  for (int i = 0; i < 50 && state_.load() == State::kRuns; ++i) {
+    if (sink_.blocks() != blocks || spool_.segments() != seen_segments) return true;
+    if (answers_.load() - answer > 1) return false;  // it has been round twice and gained nothing
+    sys::futex_wait(&answers_, answers_.load(), 2'000'000);
+  }
+  return sink_.blocks() != blocks || spool_.segments() != seen_segments;
+}
+
+// Called under the sink's lock, before the full chunks are written: growing is quicker.
+void Writer::grow_if_asked() noexcept {
+  Locked locked(ask_lock_);
+  const std::size_t size = asked_size_;
+  asked_size_ = 0;
+  if (size == 0 || sink_.closed()) return;
+  const bool huge = size > buffer::kLargeChunk - sizeof(buffer::ChunkHead);
+  const bool burst = asked_small_ || huge || spool_.large_chunks() < buffer::kMostLargeChunks;
+  if (burst || !sink_.has_full_chunks()) spool_.grow(size, asked_small_, asked_seen_);
+}
+
 bool Writer::start() noexcept {
   // The caller is on a slow path, so the thread inherits a mask in which every signal is blocked:
   // the program's handlers keep running on the program's threads only.
@@ -66,8 +98,13 @@ void Writer::run() noexcept {
     const std::uint32_t now = work_.load(std::memory_order_acquire);
     if (now != seen) {
       seen = now;
-      Locked locked(sink_.lock());
-      sink_.drain(Sink::Scope::kFull);
+      {
+        Locked locked(sink_.lock());
+        grow_if_asked();
+        sink_.drain(Sink::Scope::kFull);
+      }
+      answers_.fetch_add(1);
+      sys::futex_wake(&answers_, 64);
       continue;
     }
     if (sys::futex_wait(&work_, seen, kIdleNs) != -ETIMEDOUT) continue;

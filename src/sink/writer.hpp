@@ -11,9 +11,12 @@ namespace dft::sink {
 
 class Writer {
  public:
-  explicit Writer(Sink& sink) noexcept : sink_(sink) {}
+  Writer(Sink& sink, buffer::Spool& spool) noexcept : sink_(sink), spool_(spool) {}
   // A chunk is full. Starts the thread the first time; wakes it. The caller is on a slow path.
   void notify() noexcept;
+  // For a thread that found no free chunk: has the thread grow the spool or write a block, and
+  // waits for it. False when there is no such thread, or it gained nothing.
+  bool make_room(std::size_t size, bool small, std::uint32_t seen_segments) noexcept;
   // The thread leaves after what it is doing. Does not wait.
   void stop() noexcept;
 
@@ -24,7 +27,15 @@ class Writer {
 
   enum class State : std::uint32_t { kNone, kRuns, kCannot };
 
+  void grow_if_asked() noexcept;
+
   Sink& sink_;
+  buffer::Spool& spool_;
+  Lock ask_lock_;  // of the three below
+  std::size_t asked_size_ = 0;
+  bool asked_small_ = false;
+  std::uint32_t asked_seen_ = 0;
+  std::atomic<std::uint32_t> answers_{0};
   std::atomic<std::uint32_t> work_{0};
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> stopping_{false};

@@ -98,14 +98,14 @@ def test_duckdb(trace: Trace) -> None:
         ("start", 1, None),
         ("thread", 100, sum(range(100))),
     ]
-    text = duckdb.sql(f"select args->>'text' from {relation} where name = 'outer'").fetchone()
-    assert text == (AWKWARD,)
+    text = duckdb.sql(f"select args->>'text' from {relation} where name = 'outer'").fetchall()
+    assert text == [(AWKWARD,)]
 
 
 def test_duckdb_finds_the_types_itself(trace: Trace) -> None:
     relation = f"read_json('{trace.path}', format='newline_delimited', ignore_errors=true)"
-    count = duckdb.sql(f"select count(*) from {relation} where name is not null").fetchone()
-    assert count == (len(trace.records),)
+    count = duckdb.sql(f"select count(*) from {relation} where name is not null").fetchall()
+    assert count == [(len(trace.records),)]
     kinds = dict(
         duckdb.sql(f"select column_name, column_type from (describe from {relation})").fetchall()
     )
@@ -144,5 +144,5 @@ def test_concatenated_files_are_a_file(tmp_path: Path) -> None:
     count = duckdb.sql(
         f"select count(*) from read_json('{whole}', format='newline_delimited',"
         " ignore_errors=true) where ph = 'X'"
-    ).fetchone()
-    assert count == (2 * (100 + 2),)
+    ).fetchall()
+    assert count == [(2 * (100 + 2),)]

@@ -1,4 +1,4 @@
-"""Every way to die: the program's own behaviour is what it is untraced, and its events are recovered."""
+"""Every way to die: the program behaves as if it were not traced, and its events are recovered."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def compare(tmp_path: Path, *words: str) -> faults.Ended:
         ended = faults.run_raw(program("steps"), "init=d/t.pfw", *words, cwd=cwd, enable=enable)
         first = b"init 0\n" if enable else b"init -1\n"
         assert ended.stdout.startswith(first)
-        seen.append(
-            faults.Ended(ended.status, ended.stdout.removeprefix(first), ended.stderr)
-        )
+        seen.append(faults.Ended(ended.status, ended.stdout.removeprefix(first), ended.stderr))
     untraced, traced = seen
     assert traced == untraced
     assert traced.stderr == b""
@@ -43,7 +41,9 @@ def finish(tmp_path: Path, wanted: dict[int, int]) -> None:
 
 @pytest.mark.parametrize("name", SIGNALS)
 def test_signal_with_its_default_action(tmp_path: Path, name: str) -> None:
-    ended = compare(tmp_path, "limit=core:none", "log=300", "dispositions", f"raise={name}", "say=no")
+    ended = compare(
+        tmp_path, "limit=core:none", "log=300", "dispositions", f"raise={name}", "say=no"
+    )
     assert ended.signal == signal.Signals[f"SIG{name}"]
     assert ended.stdout == b"dispositions 0\n"
     finish(tmp_path, {0: 300})

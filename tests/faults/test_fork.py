@@ -1,4 +1,4 @@
-"""Fork in all its forms: no hang, nothing twice, nothing lost, no file of a child that recorded nothing."""
+"""Fork in all its forms: no hang, nothing twice, nothing lost, no file without events."""
 
 from __future__ import annotations
 
@@ -32,7 +32,18 @@ def test_fork_while_eight_threads_record(tmp_path: Path, how: str, forks: int) -
 @pytest.mark.parametrize("leave", ["_exit=0", "exit=0", "raise=KILL", "fini"])
 def test_child_and_parent(tmp_path: Path, kind: str, leave: str) -> None:
     done = steps(
-        *("init=d/t.pfw", "log=10", kind, "who=1", "log=2000", leave, "}", "who=2", "log=10", "fini"),
+        *(
+            "init=d/t.pfw",
+            "log=10",
+            kind,
+            "who=1",
+            "log=2000",
+            leave,
+            "}",
+            "who=2",
+            "log=10",
+            "fini",
+        ),
         cwd=tmp_path,
     )
     assert done.stdout.splitlines() == ["init 0", f"child {9 if 'KILL' in leave else 0}"]
@@ -107,17 +118,36 @@ def test_vfork_and_exec(tmp_path: Path) -> None:
         *("vfork=kill -9 $$", "log=10"),
         cwd=tmp_path,
     )
-    assert done.stdout.split("\n") == ["init 0", f"child {5 << 8}", "init 0", f"child {3 << 8}"] + [
-        "child 9",
-        "",
-    ]
+    said = ["init 0", f"child {5 << 8}", "init 0", f"child {3 << 8}", "child 9"]
+    assert done.stdout.splitlines() == said
     recover(tmp_path / "d")
     assert_exactly(left_in(tmp_path / "d"), {0: 4020, 1: 50})
 
 
+def test_spawned_shell(tmp_path: Path) -> None:
+    again = f"{program('steps')} init=d/t.pfw who=1 log=50"
+    words = ("init=d/t.pfw", "log=2000", "system=exit 5", f"system={again}", "log=2000", "fini")
+    done = steps(*words, cwd=tmp_path)
+    assert done.stdout.split("\n") == ["init 0", f"system {5 << 8}", "init 0", "system 0", ""]
+    assert_exactly(left_in(tmp_path / "d"), {0: 4000, 1: 50})
+
+
+@pytest.mark.parametrize("end", ["exit=0", "_exit=0"])
+def test_child_that_outlives_its_parent(tmp_path: Path, end: str) -> None:
+    """As a daemon does: the parent's end takes nothing from a child that lives on."""
+    child = ("leave{", "who=1", "log=50", "sleep=200", "log=3000", end, "}")
+    steps("init=d/t.pfw", "log=20", *child, *child, "fini", cwd=tmp_path)
+    recover(tmp_path / "d")
+    left = left_in(tmp_path / "d")
+    assert len(left.files) == 3
+    assert sorted(left.by_process.values()) == [20, 3050, 3050]
+    assert left.of(1) == sorted(2 * list(range(3050)))
+    faults.nothing_hidden(tmp_path / "d")
+
+
 @pytest.mark.parametrize("how", ["fork", "return"])
 def test_fork_in_a_signal_handler(tmp_path: Path, how: str) -> None:
-    """In the middle of the main thread's recording; `return`: the child comes back into that middle."""
+    """In the middle of the main thread's recording; `return`: the child comes back into it."""
     done = run(program("handlers"), tmp_path / "d" / "t.pfw", how, 1000, 500, timeout=60)
     _, events, handled, _, children = map(int, done.stdout.split())
     assert children == 150

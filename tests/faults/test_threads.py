@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support import faults
-from support.build import command
+from support.build import command, prefix
 from support.faults import PROGRAMS, assert_exactly, left_in, program, recover
 from support.run import run
 
@@ -69,7 +69,7 @@ def test_end_of_another_library(tmp_path: Path, order: str) -> None:
     command("cc", "-shared", "-fPIC", "-o", library, PROGRAMS / "library_end.c")
     place = [f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-Wl,--no-as-needed"]
     ours = ["-ldftracer_core"] if order == "after" else []
-    tree = faults.prefix()
+    tree = prefix()
     made = tmp_path / "endings"
     command(
         *("cc", "-DWITH_LIBRARY", f"-I{tree}/include", PROGRAMS / "endings.c", "-o", made, *place),

@@ -113,6 +113,8 @@ class Importer:
             error = getattr(getattr(reply, "finalize_data_result", None), "error", "")
             if error:
                 errors.append(error)
+        if errors:
+            return Loaded(0, errors, {})
         problems = self.query(
             "select name, sum(value) as value from stats"
             " where severity in ('error', 'data_loss') and value != 0 group by name"

@@ -163,95 +163,91 @@ def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _check_shape(record: Record, path: Path) -> None:
-    where = f"{record}: "
+METADATA_KEYS = ["id", "name", "cat", "pid", "tid", "ph", "args"]
+SPAN_KEYS = ["id", "name", "cat", "pid", "tid", "ts", "dur", "ph", "args"]
+MOMENT_KEYS = (
+    ["id", "name", "cat", "pid", "tid", "ts", "ph", "args"],
+    SPAN_KEYS,  # other writers give a moment a duration of 0
+)
+
+
+def _shape_problem(record: Record) -> str:
+    """What is wrong with a record by itself; empty for nothing."""
     for key, kind in (("id", int), ("name", str), ("cat", str), ("ph", str), ("args", dict)):
-        need(
-            isinstance(record.get(key), kind),
-            path,
-            where + f"{key} is missing or no {kind.__name__}",
-        )
-    need(_whole(record["id"]) and record["id"] > 0, path, where + "id")
+        if not isinstance(record.get(key), kind):
+            return f"{key} is missing or no {kind.__name__}"
+    if not _whole(record["id"]) or record["id"] == 0:
+        return "id"
     for key in ("pid", "tid"):
-        need(_whole(record.get(key)) and 0 < record[key] < 1 << 32, path, where + key)
-    keys = [key for key in record if not (key in ("ts", "dur") and record["ph"] != "X")]
-    if record["ph"] == "M":
-        need(
-            list(record) == ["id", "name", "cat", "pid", "tid", "ph", "args"], path, where + "keys"
-        )
-        need(list(record["args"]) == ["hhash", "name", "value"], path, where + "keys of args")
-        need(all(isinstance(v, str) for v in record["args"].values()), path, where + "args")
-        return
-    need(record["ph"] in ("X", "i", "C"), path, where + "ph")
-    need(_whole(record.get("ts")), path, where + "ts")
-    if record["ph"] == "X":
-        need(_whole(record.get("dur")), path, where + "dur")
-        need(
-            keys == ["id", "name", "cat", "pid", "tid", "ts", "dur", "ph", "args"],
-            path,
-            where + "keys",
-        )
-    else:
-        need(keys == ["id", "name", "cat", "pid", "tid", "ph", "args"], path, where + "keys")
-        need(_whole(record.get("dur", 0)), path, where + "dur")
-    if record["ph"] == "C":
+        if not _whole(record.get(key)) or not 0 < record[key] < 1 << 32:
+            return key
+    phase, keys, args = record["ph"], list(record), record["args"]
+    if phase == "M":
+        if keys != METADATA_KEYS:
+            return "keys"
+        right = list(args) == ["hhash", "name", "value"]
+        return "" if right and all(isinstance(v, str) for v in args.values()) else "args"
+    if phase not in ("X", "i", "C"):
+        return "ph"
+    if not _whole(record.get("ts")) or not _whole(record.get("dur", 0)):
+        return "ts or dur"
+    if keys != SPAN_KEYS if phase == "X" else keys not in MOMENT_KEYS:
+        return "keys"
+    if phase == "C":
         # Every argument of a counter is drawn as a series, so there are no others.
-        need(record["args"], path, where + "a counter without a value")
-        return
-    need(list(record["args"])[:3] == ["hhash", "p_idx", "level"], path, where + "args begin")
-    need(isinstance(record["args"]["p_idx"], int), path, where + "p_idx")
-    need(_whole(record["args"]["level"]) and record["args"]["level"] > 0, path, where + "level")
+        return "" if args else "a counter without a value"
+    if list(args)[:3] != ["hhash", "p_idx", "level"]:
+        return "args begin otherwise"
+    if not isinstance(args["p_idx"], int) or not _whole(args["level"]) or args["level"] == 0:
+        return "p_idx or level"
+    return ""
 
 
 def _check_hashes(trace: Trace) -> None:
     known: dict[str, set[str]] = {"HH": set(), "FH": set(), "SH": set()}
     for record in trace.metadata:
-        if record["name"] in known:
-            value = record["args"]["value"]
-            need(HASH.fullmatch(value), trace.path, f"{record}: no hash")
-            need(
-                hash16(decode(record["args"]["name"])) == value,
-                trace.path,
-                f"{record}: the hash is not that of the name",
-            )
-            known[record["name"]].add(value)
+        if record["name"] not in known:
+            continue
+        value = record["args"]["value"]
+        if not HASH.fullmatch(value) or hash16(decode(record["args"]["name"])) != value:
+            raise TraceError(f"{trace.path}: {record}: the hash is not that of the name")
+        known[record["name"]].add(value)
     for record in trace.records:
-        wanted = dict(HASHED)
-        if record["cat"] == "dftracer" and record["name"] == "start":
-            wanted["cwd"] = ("FH", "SH")
-        for key, kinds in wanted.items():
-            value = record["args"].get(key)
-            if value is None:
-                continue
-            need(
-                any(value in known[kind] for kind in kinds),
-                trace.path,
-                f"{record}: {key} is not in this file",
-            )
+        args = record["args"]
+        for key in HASHED.keys() & args.keys():
+            if not any(args[key] in known[kind] for kind in HASHED[key]):
+                raise TraceError(f"{trace.path}: {record}: {key} is not in this file")
+        if record["cat"] == "dftracer" and record["name"] == "start" and "cwd" in args:
+            need(args["cwd"] in known["FH"] | known["SH"], trace.path, f"{record}: cwd")
+
+
+def _tree_problem(event: Record, ids: dict[int, Record], open_parents: bool) -> str:
+    """What is wrong with an event's place among the others."""
+    if event["ph"] == "C":
+        return ""
+    parent, level = event["args"]["p_idx"], event["args"]["level"]
+    if parent == -1:
+        return "" if level == 1 else "level without a parent"
+    if parent not in ids:
+        if not open_parents:
+            return "its parent is not in the file"
+        return "" if parent > 0 and level > 1 else "p_idx or level"
+    above = ids[parent]
+    if level != above["args"]["level"] + 1 and level != 0xFFFF:
+        return f"level, with the parent {above}"
+    return "" if event["pid"] == above["pid"] else "child of another process"
 
 
 def _check_tree(trace: Trace, open_parents: bool) -> None:
     ids: dict[int, Record] = {}
     for event in trace.events:
-        need(event["id"] not in ids, trace.path, f"id {event['id']} twice: {event}")
+        if event["id"] in ids:
+            raise TraceError(f"{trace.path}: id {event['id']} twice: {event}")
         ids[event["id"]] = event
     for event in trace.events:
-        if event["ph"] == "C":
-            continue
-        parent, level = event["args"]["p_idx"], event["args"]["level"]
-        need(parent == -1 or parent > 0, trace.path, f"{event}: p_idx")
-        if parent == -1:
-            need(level == 1, trace.path, f"{event}: level without a parent")
-        elif parent in ids:
-            need(
-                level == ids[parent]["args"]["level"] + 1 or level == 0xFFFF,
-                trace.path,
-                f"{event}: level, with the parent {ids[parent]}",
-            )
-            need(event["pid"] == ids[parent]["pid"], trace.path, f"{event}: another's child")
-        else:
-            need(open_parents, trace.path, f"{event}: its parent is not in the file")
-            need(level > 1, trace.path, f"{event}: level with a parent")
+        problem = _tree_problem(event, ids, open_parents)
+        if problem:
+            raise TraceError(f"{trace.path}: {event}: {problem}")
 
 
 def read(path: str | Path, *, open_parents: bool = False, ended: bool = True) -> Trace:
@@ -275,7 +271,9 @@ def read(path: str | Path, *, open_parents: bool = False, ended: bool = True) ->
             raise TraceError(f"{path}:{number}: {error}: {line[:200]!r}") from None
     trace = Trace(path, lines, records, members)
     for record in records:
-        _check_shape(record, path)
+        problem = _shape_problem(record)
+        if problem:
+            raise TraceError(f"{path}: {record}: {problem}")
     _check_hashes(trace)
     _check_tree(trace, open_parents)
     need(records, path, "holds no record")

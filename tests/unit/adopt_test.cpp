@@ -203,7 +203,7 @@ TEST_CASE("segments that lie over one another never make a chunk larger than its
   const TemporaryDirectory directory;
   Spool* made = fixture::make_spool(directory / "s.spool", "t.pfw");
   REQUIRE(made != nullptr);
-  REQUIRE(made->grow(1 << 20, false));
+  REQUIRE(fixture::grow(*made, 1 << 20, false));
   const std::string bytes = fixture::read_file(directory / "s.spool");
   made->retire(true);
   const Image image(bytes);

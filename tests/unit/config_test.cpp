@@ -80,7 +80,7 @@ TEST_CASE("an enable that is not understood is reported although tracing stays o
 TEST_CASE("an untraced program is silent") {
   const Strings wrong = {"DFTRACER_TIME_METRIC=x", "DFTRACER_LOGFILE=x", "DFTRACER_BIND_SIGNALS=1",
                          "DFTRACER_CONFIGURATION=/no/such/file"};
-  CHECK(read(wrong).lines.empty());
+  check_one_line(read(wrong), {"/no/such/file"});  // which may be why it is untraced
   Strings off = wrong;
   off.push_back("DFTRACER_ENABLE=0");
   CHECK(read(off).lines.empty());

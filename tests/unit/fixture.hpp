@@ -118,7 +118,14 @@ template <class Body>
 pid_t start_child(Body body) {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
-  if (pid == 0) ::_exit(body());
+  if (pid == 0) {
+    int result = 250;  // a REQUIRE failed: it must not go on with the parent's other tests
+    try {
+      result = body();
+    } catch (...) {
+    }
+    ::_exit(result);
+  }
   return pid;
 }
 template <class Body>
@@ -166,6 +173,11 @@ inline std::string make_name(std::uint32_t id, std::string_view text) {
   all += text;
   all.resize(record::padded(all.size()));
   return all;
+}
+
+// As a thread does that found no chunk just now.
+inline bool grow(buffer::Spool& spool, std::size_t need, bool small) {
+  return spool.grow(need, small, spool.head().segments.load());
 }
 
 inline constexpr std::string_view kPreamble =

@@ -10,6 +10,8 @@
 
 namespace fixture {
 
+inline void commit(const buffer::Slot& slot, std::size_t size) { buffer::commit(*slot.lane, size); }
+
 class Recording {
  public:
   explicit Recording(bool with_sink = true) {
@@ -18,9 +20,10 @@ class Recording {
     prepare(*spool_, "t.pfw");
     if (with_sink) g_sink = dft::sink::Sink::create(*spool_, directory_.path(), 1 << 16);
     REQUIRE(buffer::g_names.publish_to(spool_));
-    buffer::g_hooks = {[] { return true; },
-                       [](bool) { return g_sink != nullptr && g_sink->make_room(); },
-                       [] { g_filled.fetch_add(1); }};
+    buffer::g_hooks = {};
+    buffer::g_hooks.begin = [] { return buffer::generation_is_live(); };
+    buffer::g_hooks.make_room = [](auto...) { return g_sink != nullptr && g_sink->make_room(); };
+    buffer::g_hooks.filled = [] { g_filled.fetch_add(1); };
     buffer::g_spool.store(spool_);
     buffer::g_on.store(true);
     g_filled.store(0);

@@ -20,8 +20,8 @@ namespace {
 struct Open {
   Open() {
     dft::buffer::ThreadState& t = *this_thread();
-    if (t.next_id == t.last_id) dft::buffer::next_ids(t);
-    open_span(t, span, 1, 2);
+    dft::buffer::take_back(t);
+    open_span(t, span, dft::buffer::new_id(t), 1, 2);
     span.draft.head.start = dft::record::ticks();
     id = span.draft.head.id;
   }
@@ -102,7 +102,7 @@ TEST_CASE("the short way to begin and end a span records what the long way does"
   CHECK_FALSE(dft::buffer::try_close(outer.span));  // not the innermost
   const auto slot = dft::buffer::reserve(*this_thread(), 64);
   CHECK_FALSE(dft::buffer::try_close(inner.span));  // inside a record
-  dft::buffer::commit(slot, 0);
+  fixture::commit(slot, 0);
   CHECK(this_thread()->level == 2);
   dft::record::g_counter_clock = false;
   CHECK_FALSE(dft::buffer::try_close(inner.span));
@@ -227,9 +227,62 @@ TEST_CASE("a span that ends on another thread has a lane of its own and leaves t
   CHECK(spans[other].flags == 0);
 }
 
+TEST_CASE("a span that is open while its thread gets another spool is recorded there") {
+  Recording recording;
+  Open outer;
+  dft::buffer::new_generation();
+  Open inner;
+  inner.close();
+  outer.close();
+  auto spans = recording.spans();
+  CHECK(spans.size() == 2);
+  CHECK(spans[inner.id].parent == outer.id);
+  CHECK(spans[inner.id].level == 2);
+}
+
+TEST_CASE("what was handed to another thread leaves its own thread's stack") {
+  Recording recording;
+  Open outer;
+  auto moved = std::make_unique<Open>();
+  std::thread([&] { moved->close(); }).join();
+  Open next;
+  CHECK(next.span.draft.head.parent == outer.id);
+  CHECK(next.span.draft.head.level == 2);
+  next.close();
+  outer.close();
+  CHECK(this_thread()->level == 0);
+}
+
+TEST_CASE("cuts at several levels are all remembered") {
+  Recording recording;
+  Open a;
+  Open b;
+  a.close();
+  Open d;
+  Open e;
+  Open f;
+  e.close();  // leaves f behind, deeper than b was
+  Open g;
+  Open h;
+  Open i;
+  f.close();
+  CHECK(this_thread()->parent == i.id);
+  b.close();
+  CHECK(this_thread()->parent == i.id);
+  i.close();
+  h.close();
+  g.close();
+  d.close();
+  CHECK(this_thread()->level == 0);
+  auto spans = recording.spans();
+  for (const Open* span : {&b, &f}) CHECK((spans[span->id].flags & kOwnLane) != 0);
+  for (const Open* span : {&a, &d, &e, &g, &h, &i}) CHECK((spans[span->id].flags & kOwnLane) == 0);
+}
+
 TEST_CASE("a span from before a restart is not recorded after it") {
   Recording recording;
   Open before;
+  dft::buffer::new_epoch();
   dft::buffer::new_generation();
   Open after;
   before.close();

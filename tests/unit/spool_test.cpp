@@ -124,7 +124,7 @@ TEST_CASE("a file size limit stops a spool, and kills nobody") {
     struct stat before {};
     ::stat(path.c_str(), &before);
     // A smaller step is tried when the large one does not fit.
-    while (spool->grow(100, false)) {
+    while (fixture::grow(*spool, 100, false)) {
     }
     if (spool->large_chunks() > 2) return 6;
     struct stat after {};
@@ -151,7 +151,7 @@ TEST_CASE("a limit of the address space stops a spool, and leaves no file") {
     struct stat before {};
     struct stat after {};
     ::stat((directory / "first").c_str(), &before);
-    if (spool->grow(100, false)) return 5;
+    if (fixture::grow(*spool, 100, false)) return 5;
     ::stat((directory / "first").c_str(), &after);
     return before.st_size == after.st_size ? 0 : 6;  // nothing is reserved that cannot be used
   });
@@ -184,7 +184,7 @@ TEST_CASE("take gives the size that fits") {
   Spool* spool = create(directory / "s.spool");
   REQUIRE(spool != nullptr);
   CHECK(spool->take(10, false, 1) == nullptr);  // small chunks are for beginners
-  REQUIRE(spool->grow(10, false));
+  REQUIRE(fixture::grow(*spool, 10, false));
   CHECK(spool->large_chunks() == 8);
   ChunkHead* large = spool->take(10, false, 1);
   REQUIRE(large != nullptr);
@@ -193,7 +193,7 @@ TEST_CASE("take gives the size that fits") {
   CHECK(spool->take(kSmallRoom + 1, true, 1)->size == kLargeChunk);
   CHECK(spool->take(kLargeRoom, false, 1)->size == kLargeChunk);
   CHECK(spool->take(kLargeRoom + 1, false, 1) == nullptr);
-  REQUIRE(spool->grow(kLargeRoom + 1, false));
+  REQUIRE(fixture::grow(*spool, kLargeRoom + 1, false));
   ChunkHead* huge = spool->take(kLargeRoom + 1, false, 1);
   REQUIRE(huge != nullptr);
   CHECK(huge->size == 2 * kLargeChunk);
@@ -212,7 +212,7 @@ TEST_CASE("what grow has added can be taken, for every size and for beginners") 
       REQUIRE(spool != nullptr);
       while (spool->take(need, first, 1) != nullptr) {
       }
-      REQUIRE(spool->grow(need, first));
+      REQUIRE(fixture::grow(*spool, need, first));
       ChunkHead* chunk = spool->take(need, first, 1);
       CHECK(chunk != nullptr);
       if (chunk != nullptr) CHECK(dft::buffer::room(*chunk) >= need);
@@ -232,7 +232,7 @@ TEST_CASE("the table of segments has an end") {
     Spool* spool = Spool::create((directory / "s.spool").c_str(), 100, &error);
     if (spool == nullptr) return 1;
     int grown = 0;
-    while (grown < 1000 && spool->grow(kLargeRoom + 1, false)) ++grown;
+    while (grown < 1000 && fixture::grow(*spool, kLargeRoom + 1, false)) ++grown;
     if (spool->head().segments.load() != kMaxSegments) return 2;
     return grown == static_cast<int>(kMaxSegments) - 1 ? 0 : 3;
   });
@@ -253,7 +253,7 @@ TEST_CASE("grow leaves a file alone that took the spool's name") {
   }
   SUBCASE("nothing") { REQUIRE(::unlink((directory / "s.spool").c_str()) == 0); }
   const std::vector<std::string> before = directory.list();
-  CHECK_FALSE(spool->grow(100, false));
+  CHECK_FALSE(fixture::grow(*spool, 100, false));
   spool->retire(true);
   CHECK(directory.list() == before);
   if (fixture::read_file(directory / "s.spool").size() < 100) {
@@ -268,7 +268,7 @@ TEST_CASE("a spool that was moved grows and goes under its new name") {
   REQUIRE(spool != nullptr);
   REQUIRE(::rename((directory / "a").c_str(), (directory / "b").c_str()) == 0);
   spool->moved_to((directory / "b").c_str());
-  CHECK(spool->grow(100, false));
+  CHECK(fixture::grow(*spool, 100, false));
   CHECK(spool->path() == directory / "b");
   spool->retire(true);
   CHECK(directory.list().empty());
@@ -299,7 +299,7 @@ TEST_CASE("threads that take at once never share a chunk") {
     threads.emplace_back([&, i] {
       for (int n = 0; n < 20; ++n) {
         ChunkHead* chunk = spool->take(10, true, static_cast<std::uint32_t>(i + 1));
-        while (chunk == nullptr && spool->grow(10, true)) {
+        while (chunk == nullptr && fixture::grow(*spool, 10, true)) {
           chunk = spool->take(10, true, static_cast<std::uint32_t>(i + 1));
         }
         if (chunk != nullptr) taken[i].push_back(chunk);

@@ -1,8 +1,8 @@
 /* Calls the C API as it is told, one line of standard input at a time: see tests/support/puppet.py.
  * Words are separated by blanks; %XX is a byte, % alone the empty string, NULL the null pointer. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <dftracer/dftracer.h>
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -61,15 +61,25 @@ static size_t read_args(const struct word* w, int count, dftracer_arg* out) {
     const char* value = w[i + 2].text;
     out[n].key = w[i].text;
     switch (w[i + 1].text[0]) {
-      case 'i': out[n].type = DFTRACER_INT, out[n].value.i = atoll(value); break;
-      case 'u': out[n].type = DFTRACER_UINT, out[n].value.u = strtoull(value, NULL, 0); break;
-      case 'f': out[n].type = DFTRACER_FLOAT, out[n].value.f = atof(value); break;
-      case 'b': out[n].type = DFTRACER_BOOL, out[n].value.u = value[0] == '1'; break;
+      case 'i':
+        out[n].type = DFTRACER_INT, out[n].value.i = atoll(value);
+        break;
+      case 'u':
+        out[n].type = DFTRACER_UINT, out[n].value.u = strtoull(value, NULL, 0);
+        break;
+      case 'f':
+        out[n].type = DFTRACER_FLOAT, out[n].value.f = atof(value);
+        break;
+      case 'b':
+        out[n].type = DFTRACER_BOOL, out[n].value.u = value[0] == '1';
+        break;
       case 's':
         out[n].type = DFTRACER_STRING;
         out[n].value.s.text = value, out[n].value.s.size = w[i + 2].size;
         break;
-      default: out[n].type = (dftracer_type)99; break;
+      default:
+        out[n].type = (dftracer_type)99;
+        break;
     }
   }
   return n;
@@ -120,8 +130,8 @@ static void obey(struct word* w, int count) {
   } else if (is(verb, "metadata")) {
     dftracer_metadata(w[1].text, second);
   } else if (is(verb, "complete")) {
-    dftracer_complete(w[1].text, second, strtoull(third, NULL, 0), strtoull(w[4].text, NULL, 0), args,
-                      read_args(w + 5, count - 5, args));
+    dftracer_complete(w[1].text, second, strtoull(third, NULL, 0), strtoull(w[4].text, NULL, 0),
+                      args, read_args(w + 5, count - 5, args));
   } else if (is(verb, "null_args")) { /* a count without a list */
     dftracer_instant("null_args", "C_APP", NULL, 3);
   } else if (is(verb, "active")) {
@@ -221,7 +231,8 @@ int main(int argc, char** argv) {
     struct word words[MOST_WORDS];
     int count = 0;
     line[size - 1] = '\0';
-    for (char* token = strtok(line, " "); token != NULL && count < MOST_WORDS; token = strtok(NULL, " ")) {
+    for (char* token = strtok(line, " "); token != NULL && count < MOST_WORDS;
+         token = strtok(NULL, " ")) {
       words[count++] = decode(token);
     }
     if (count == 0) continue;

@@ -1,5 +1,6 @@
 /* A program that knows which descriptor numbers it will get, while other threads record.
- * descriptors TRACE COUNTERS THREADS BYTES ROUNDS: prints how often a number was not the expected one. */
+ * descriptors TRACE COUNTERS THREADS BYTES ROUNDS: prints how often a number was not the expected
+ * one. */
 #include "faults.h"
 
 #include <pthread.h>

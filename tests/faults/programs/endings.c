@@ -1,5 +1,5 @@
-/* Events of the program's last moments: atexit handlers from before and after init, destructors, and the
- * end of another library. Prints nothing; one event for each, told apart by `w`. */
+/* Events of the program's last moments: atexit handlers from before and after init, destructors,
+ * and the end of another library. Prints nothing; one event for each, told apart by `w`. */
 #include "faults.h"
 
 static void before_init(void) { record(1, 0, 0); }

@@ -1,5 +1,5 @@
-/* What the programs of the fault tests share: events that can be told apart, and a memory of how many
- * were recorded that outlives the process. */
+/* What the programs of the fault tests share: events that can be told apart, and a memory of how
+ * many were recorded that outlives the process. */
 #ifndef FAULTS_H
 #define FAULTS_H
 
@@ -23,7 +23,8 @@
 __attribute__((unused)) static void record(long who, long number, size_t bytes) {
   static dftracer_site site, who_key, number_key, text_key;
   static const char text[4096] =
-      "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore";
+      "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt "
+      "ut labore";
   dftracer_region region;
   dftracer_region_begin(&region, &site, "e", "FAULTS");
   dftracer_region_int(&region, &who_key, "w", who);
@@ -33,7 +34,8 @@ __attribute__((unused)) static void record(long who, long number, size_t bytes) 
     if (filled[0] == '\0') {
       for (size_t i = 0; i < sizeof filled; ++i) filled[i] = text[i % 99];
     }
-    dftracer_region_bytes(&region, &text_key, "s", filled, bytes < sizeof filled ? bytes : sizeof filled);
+    dftracer_region_bytes(&region, &text_key, "s", filled,
+                          bytes < sizeof filled ? bytes : sizeof filled);
   }
   dftracer_region_end(&region);
 }

@@ -19,6 +19,7 @@ static volatile sig_atomic_t jumps;
 static volatile sig_atomic_t children;
 static volatile sig_atomic_t child_of;
 static volatile sig_atomic_t jump_allowed;
+static volatile sig_atomic_t armed = 1;
 static sigjmp_buf back;
 
 static void child_records(long number) {
@@ -50,6 +51,7 @@ static void on_alarm(int number) {
       waitpid(child, NULL, 0);
     }
   }
+  armed = 0;
   errno = saved;
 }
 
@@ -69,13 +71,17 @@ int main(int argc, char** argv) {
   struct itimerval every;
   every.it_interval.tv_sec = every.it_value.tv_sec = 0;
   every.it_interval.tv_usec = every.it_value.tv_usec = atol(argv[4]);
+  const int forks = how == kFork || how == kReturn;
+  /* A fork takes longer than the time to the next signal: there the main thread sets the clock
+   * again. */
+  if (forks) every.it_interval.tv_usec = 0;
   setitimer(ITIMER_REAL, &every, NULL);
-  /* In the mode `jump` a number is used once, whether or not its event was cut off: `attempts` counts the
-   * numbers, `done` the events that were recorded for sure. */
+  /* In the mode `jump` a number is used once, whether or not its event was cut off: `attempts`
+   * counts the numbers, `done` the events that were recorded for sure. */
   static volatile long attempts;
   static volatile long done;
   sigsetjmp(back, 1);
-  while (done < events || (how != kPlain && how != kJump && children < 150)) {
+  while (done < events || (forks && children < 150)) {
     const long mine = attempts;
     attempts = mine + 1;
     jump_allowed = 1;
@@ -83,6 +89,11 @@ int main(int argc, char** argv) {
     jump_allowed = 0;
     done = done + 1;
     if (child_of != 0) child_records(child_of - 1);
+    if (forks && !armed) {
+      armed = 1;
+      every.it_value.tv_usec = 20 + rand() % 180;
+      setitimer(ITIMER_REAL, &every, NULL);
+    }
   }
   every.it_value.tv_usec = 0;
   every.it_interval.tv_usec = 0;

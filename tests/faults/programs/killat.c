@@ -1,6 +1,6 @@
-/* killat N PROGRAM ARGS...: runs a program and kills it with SIGKILL at its Nth system call, counted over
- * all its threads, before the call is made (N odd) or after (N even). Exit status: 0 killed, 1 it ended
- * before; 2 ptrace is not permitted. */
+/* killat N PROGRAM ARGS...: runs a program and kills it with SIGKILL at its Nth system call,
+ * counted over all its threads, before the call is made (N odd) or after (N even). Exit status: 0
+ * killed, 1 it ended before; 2 ptrace is not permitted. */
 #include "faults.h"
 
 #include <signal.h>
@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
   }
   int status = 0;
   if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) return 2;
-  const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+  const long options =
+      PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
   if (ptrace(PTRACE_SETOPTIONS, child, NULL, options) != 0) return 2;
   ptrace(PTRACE_SYSCALL, child, NULL, NULL);
   long seen = 0;

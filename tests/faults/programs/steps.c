@@ -45,7 +45,8 @@ static void print_dispositions(void) {
   for (int i = 1; i < 65; ++i) {
     struct sigaction action;
     if (sigaction(i, NULL, &action) != 0) continue;
-    if (action.sa_handler != SIG_DFL) print("signal %d has a handler, flags %x", i, (unsigned)action.sa_flags);
+    if (action.sa_handler != SIG_DFL)
+      print("signal %d has a handler, flags %x", i, (unsigned)action.sa_flags);
     sum += (unsigned long)action.sa_flags;
   }
   sigset_t mask;
@@ -226,6 +227,13 @@ static void run_step(const char* verb, const char* value) {
   } else if (IS("fork{")) {
     const int end = end_of_block();
     in_child(fork(), end);
+  } else if (IS("leave{")) { /* the parent does not wait for the child */
+    const int end = end_of_block();
+    const pid_t child = fork();
+    if (child <= 0) in_child(child, end);
+    at = end + 1;
+  } else if (IS("system")) { /* posix_spawn, and wait */
+    print("system %d", system(value));
   } else if (IS("clone{")) { /* no fork handlers run */
     const int end = end_of_block();
     in_child((pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0), end);

@@ -2,7 +2,7 @@
  *   waves     forty at a time, until THREADS have been
  *   alive     all at once; none ends before all have recorded
  *   cancel    threads that are cancelled while they wait; COUNTERS as the last argument
- *   cancel_now  the same, cancelled wherever they are
+ *   cancel_now  the same, cancelled in the middle of their own computing
  *   keys      also in the destructors of thread-specific data, made before and after ours */
 #include "faults.h"
 
@@ -16,13 +16,13 @@ static pthread_key_t late;
 static const char* how;
 
 static void in_destructor(void* value) {
-  const long who = (long)value;
+  const long who = (long)value - 1; /* a null pointer would not be passed */
   record(100000 + who, 0, 0);
 }
 /* Asks to be called again as long as libc allows: four rounds. */
 static __thread int rounds;
 static void again_in_destructor(void* value) {
-  const long who = (long)value;
+  const long who = (long)value - 1;
   record(200000 + who, rounds++, 0);
   if (rounds < 4) pthread_setspecific(late, value);
 }
@@ -37,20 +37,22 @@ static void* plain(void* argument) {
 }
 
 static void* with_keys(void* argument) {
-  pthread_setspecific(early, argument);
-  pthread_setspecific(late, argument);
+  pthread_setspecific(early, (void*)((long)argument + 1));
+  pthread_setspecific(late, (void*)((long)argument + 1));
   return plain(argument);
 }
 
 static void* endless(void* argument) {
   const long who = (long)argument;
   int old;
-  if (strcmp(how, "cancel_now") == 0) pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
+  const int now = strcmp(how, "cancel_now") == 0;
   for (long i = 0;; ++i) {
     record(who, i, 0);
     set_counter(&counters[who], (uint64_t)i + 1);
     if (i % 16 == 0 && strcmp(how, "cancel") == 0) usleep(10);
+    if (now) pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
     for (volatile int p = 0; p < 300; ++p) continue;
+    if (now) pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &old);
   }
   return NULL;
 }

@@ -1,0 +1,53 @@
+"""How much a full and a quick run do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is done. The peer gets fewer events where it would take minutes."""
+
+    repeats: int
+    burst: int
+    sustained: int
+    peer_sustained: int
+    threads: int
+    peer_threads: int
+    memory: int
+    peer_memory: int
+    worst: int
+    peer_worst: int
+    starts: int
+    sizes: int
+
+
+FULL = Sizes(
+    repeats=5,
+    burst=100,
+    sustained=5_000_000,
+    peer_sustained=500_000,
+    threads=2_000_000,
+    peer_threads=160_000,
+    memory=10_000_000,
+    peer_memory=1_000_000,
+    worst=10_000_000,
+    peer_worst=500_000,
+    starts=200,
+    sizes=1_000_000,
+)
+QUICK = Sizes(
+    repeats=3,
+    burst=40,
+    sustained=1_000_000,
+    peer_sustained=100_000,
+    threads=400_000,
+    peer_threads=40_000,
+    memory=2_000_000,
+    peer_memory=300_000,
+    worst=1_000_000,
+    peer_worst=150_000,
+    starts=100,
+    sizes=200_000,
+)

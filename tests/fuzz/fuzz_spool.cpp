@@ -1,0 +1,214 @@
+// A spool that somebody has tampered with: adopted or refused, never a crash, and whatever comes out is
+// whole lines in the directory that was given.
+//
+// The input is a list of patches to a small good spool, so that mutations reach past the first check:
+// 4 bytes of place, 1 byte of length, the bytes.
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../unit/json.hpp"
+#include "buffer/spool.hpp"
+#include "record/event.hpp"
+#include "record/say.hpp"
+#include "sink/sink.hpp"
+#include "sink/trace_file.hpp"
+
+namespace {
+
+using dft::buffer::ChunkHead;
+using dft::buffer::ChunkState;
+using dft::buffer::kFixedSize;
+using dft::buffer::kPage;
+using dft::buffer::kSmallChunk;
+using dft::buffer::SpoolHead;
+
+constexpr std::uint32_t kChunks = 4;
+constexpr std::size_t kChunksAt = kFixedSize + kPage;
+constexpr std::size_t kSize = kChunksAt + kChunks * kSmallChunk;
+
+void append(std::string& to, const void* from, std::size_t size) {
+  to.append(static_cast<const char*>(from), size);
+  to.resize(dft::record::padded(to.size()));
+}
+
+std::string names() {
+  std::string bytes;
+  std::uint32_t id = 0;
+  for (const std::string_view text : {"work", "APP", "key", "a\"\n"}) {
+    const dft::buffer::NameRecord head{++id, static_cast<std::uint32_t>(text.size())};
+    std::string one(reinterpret_cast<const char*>(&head), sizeof head);
+    one += text;
+    append(bytes, one.data(), one.size());
+  }
+  return bytes;
+}
+
+// One record of each kind, with one argument of each type.
+std::string records() {
+  using dft::record::ArgType;
+  std::string bytes;
+  for (std::uint8_t kind = 1; kind <= 7; ++kind) {
+    std::string args;
+    for (std::uint8_t type = kind > 3 ? 4 : 1; type <= 7; ++type) {
+      const bool text = dft::record::has_bytes(static_cast<ArgType>(type));
+      const dft::record::Arg arg{3, static_cast<ArgType>(type), {}, text ? 5u : 42u};
+      append(args, &arg, sizeof arg);
+      if (text) append(args, "\"\xff\n\\x", 5);
+    }
+    dft::record::Head head{};
+    head.size = static_cast<std::uint32_t>(sizeof head + args.size());
+    head.kind = static_cast<dft::record::Kind>(kind);
+    head.level = 1;
+    head.name = 1;
+    head.category = 2;
+    head.id = kind;
+    head.start = 1000u * kind;
+    head.duration = 10;
+    append(bytes, &head, sizeof head);
+    bytes += args;
+  }
+  return bytes;
+}
+
+void fill_chunk(std::byte* image, std::uint32_t index, ChunkState state, const std::string& bytes) {
+  auto* chunk = new (image + kChunksAt + index * kSmallChunk) ChunkHead{};
+  chunk->size = kSmallChunk;
+  chunk->thread.store(70 + index);
+  chunk->sequence.store(index);
+  chunk->state.store(static_cast<std::uint32_t>(state));
+  chunk->committed.store(bytes.size());
+  std::memcpy(dft::buffer::payload(*chunk), bytes.data(), bytes.size());
+}
+
+void build(std::byte* image) {
+  std::memset(image, 0, kSize);
+  auto* head = new (image) SpoolHead{};
+  std::memcpy(head->magic, dft::buffer::kMagic, sizeof head->magic);
+  head->version = dft::buffer::kVersion;
+  head->head_size = sizeof(SpoolHead);
+  head->ready.store(1);
+  head->time_divisor_log10 = 3;
+  head->owner.pid = 7;
+  std::strcpy(head->trace_name, "t.pfw");
+  head->preamble_offset = kFixedSize;
+  std::strcpy(reinterpret_cast<char*>(image + kFixedSize), "[\n");
+  head->preamble_size = 2;
+  head->next_id.store(100);
+  head->segments.store(2);
+  head->segment[0] = {kChunksAt, kSmallChunk, 3};
+  head->segment[1] = {kChunksAt + 3 * kSmallChunk, kSmallChunk, 1};
+  auto* line = reinterpret_cast<dft::record::Timeline*>(image + dft::buffer::kTimelineOffset);
+  line->count = 2;
+  line->knots[0] = {0, 1000, std::uint64_t{1} << 32};
+  line->knots[1] = {500, 1500, std::uint64_t{1} << 31};
+  fill_chunk(image, 0, ChunkState::kNames, names());
+  fill_chunk(image, 1, ChunkState::kOwned, records());
+  fill_chunk(image, 2, ChunkState::kFull, records() + records());
+  fill_chunk(image, 3, ChunkState::kFree, {});
+}
+
+void patch(std::byte* image, const std::uint8_t* data, std::size_t size) {
+  for (std::size_t at = 0; at + 5 < size;) {
+    std::uint32_t place = 0;
+    std::memcpy(&place, data + at, sizeof place);
+    const std::size_t length = std::min<std::size_t>(data[at + 4], size - at - 5);
+    // Half of the places are in the head and the chunks' heads, where a byte means most.
+    std::size_t to = (place >> 3) % kSize;
+    if ((place & 1) != 0) {
+      to = (place & 6) != 0 ? (place >> 3) % sizeof(SpoolHead)
+                            : kChunksAt + (place >> 3) % kChunks * kSmallChunk + (place >> 5) % 1024;
+    }
+    std::memcpy(image + to, data + at + 5, std::min(length, kSize - to));
+    at += 5 + length;
+  }
+}
+
+class Workspace {
+ public:
+  Workspace() {
+    if (::mkdtemp(path_) == nullptr) std::abort();
+    dft::say_into("/dev/null");
+    image_ = static_cast<std::byte*>(dft::sys::map_private(kSize));
+    if (image_ == nullptr) std::abort();
+  }
+  ~Workspace() {
+    check_and_clear();
+    ::rmdir(path_);
+  }
+  const char* path() const { return path_; }
+  std::byte* image() const { return image_; }
+
+  // Every file that came of it is a trace of whole lines.
+  void check_and_clear() {
+    DIR* list = ::opendir(path_);
+    if (list == nullptr) std::abort();
+    while (const dirent* entry = ::readdir(list)) {
+      const std::string_view name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      const std::string file = std::string(path_) + "/" + entry->d_name;
+      std::string text(1 << 20, '\0');
+      const long got = dft::sys::read_file(file.c_str(), text.data(), text.size());
+      if (got <= 0) std::abort();  // never an empty file
+      // A head may say "compressed" of any name.
+      if (!text.starts_with("\x1f\x8b")) check(std::string_view(text).substr(0, static_cast<std::size_t>(got)));
+      ::unlink(file.c_str());
+    }
+    ::closedir(list);
+  }
+
+ private:
+  void check(std::string_view text) const {
+    // The preamble is the input's own; what follows it is ours.
+    const auto& head = *reinterpret_cast<const SpoolHead*>(image_);
+    if (head.trace_lines == 0 || text.back() != '\n') std::abort();
+    std::size_t at = text.starts_with("[\n") ? 2 : 0;
+    const std::size_t preamble = static_cast<std::size_t>(head.preamble_size);
+    if (preamble != 2) at = std::min(text.size(), at + preamble);
+    while (at < text.size()) {
+      const std::size_t end = text.find('\n', at);
+      if (preamble == 2 && !json::valid(text.substr(at, end - at))) std::abort();
+      at = end + 1;
+    }
+  }
+
+  char path_[32] = "/dev/shm/dft_fuzz_XXXXXX";
+  std::byte* image_ = nullptr;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static Workspace workspace;
+  build(workspace.image());
+  patch(workspace.image(), data, size);
+  const char* what = nullptr;
+  dft::buffer::Spool* spool =
+      dft::buffer::Spool::adopt(workspace.image(), kSize, "/dev/shm/fuzz.spool", &what);
+  if ((spool == nullptr) == (what == nullptr)) std::abort();
+  if (spool == nullptr) return 0;
+  // As the recoverer goes on from here.
+  SpoolHead& head = spool->head();
+  spool->timeline().settle(false);
+  const int error =
+      dft::sink::cut_back(workspace.path(), head.trace_name, {head.trace_inode, head.trace_size});
+  if (error != 0) head.trace_size = head.trace_lines = 0;
+  dft::sink::Sink* sink = dft::sink::Sink::create(*spool, workspace.path(), 4096);
+  if (sink == nullptr) std::abort();
+  sink->finish(true, true);
+  workspace.check_and_clear();
+  sink->discard();
+  spool->discard();
+  return 0;
+}
