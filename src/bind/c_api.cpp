@@ -1,4 +1,5 @@
 // The exported C functions: arguments are checked here, and nothing is thrown from here.
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
@@ -142,16 +143,24 @@ void write_now(dft::record::Kind kind, std::uint8_t flags, const char* name, con
                std::size_t count) {
   ThreadState* t = dft::buffer::this_thread();
   if (t == nullptr) return;
+  const std::uint64_t live = t->live;
   const Ids ids = look_up(name, category);
   Draft draft;
   draft.init();
   flags |= dft::buffer::inline_names(draft, ids.name, name_text(name), ids.category,
                                      category_text(category));
   put_all(draft, list, count);
-  dft::buffer::write_record(
-      {0, kind, flags, static_cast<std::uint16_t>(t->level < 0xfffe ? t->level + 1 : 0xffff),
-       ids.name, ids.category, dft::buffer::new_id(*t), t->parent, start, duration},
-      draft.args(), draft.args_size());
+  draft.head = {0,
+                kind,
+                flags,
+                static_cast<std::uint16_t>(std::min<std::uint32_t>(t->level + 1, 0xffff)),
+                ids.name,
+                ids.category,
+                dft::buffer::new_id(*t),
+                t->parent,
+                start,
+                duration};
+  dft::buffer::write_record(live, draft.head, draft.args(), draft.args_size());
   draft.clear();
 }
 
@@ -255,16 +264,22 @@ DFT_EXPORT void dftracer_complete(const char* name, const char* category, uint64
 DFT_EXPORT void dftracer_metadata(const char* key, const char* value) {
   ThreadState* t = dft::buffer::this_thread();
   if (t == nullptr) return;
+  const std::uint64_t live = t->live;
   const std::string_view text = text_or(key, "unnamed");
   const std::uint32_t id = dft::buffer::g_names.id(text);
   Draft draft;
   draft.init();
-  if (id == 0) draft.put_bytes(0, ArgType::kString, text);
+  draft.head = {};
+  draft.head.kind = dft::record::Kind::kMetadata;
+  draft.head.name = id;
+  // As in existing traces: the id of the span around it, where there is one.
+  draft.head.id = t->parent != 0 ? t->parent : dft::buffer::new_id(*t);
+  if (id == 0) {
+    draft.head.flags = dft::record::kInlineName;
+    draft.put_bytes(0, ArgType::kString, text);
+  }
   draft.put_bytes(0, ArgType::kString, value != nullptr ? value : "");
-  dft::buffer::write_record({0, dft::record::Kind::kMetadata,
-                             static_cast<std::uint8_t>(id == 0 ? dft::record::kInlineName : 0), 0,
-                             id, 0, t->parent != 0 ? t->parent : dft::buffer::new_id(*t), 0, 0, 0},
-                            draft.args(), draft.args_size());
+  dft::buffer::write_record(live, draft.head, draft.args(), draft.args_size());
   draft.clear();
 }
 

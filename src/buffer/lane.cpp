@@ -121,9 +121,6 @@ bool reclaim_dead_threads(Spool& spool) {
   return any;
 }
 
-constexpr std::uint64_t kRestNs = 10'000'000;
-std::atomic<std::uint64_t> g_rest_until{0};
-
 // No chunk is free, and this thread has to see to it itself.
 bool make_chunk(Spool& spool, std::size_t size, bool small, std::uint32_t seen) {
   // A burst is taken up by growing; past that, whoever needs room makes some.
@@ -142,13 +139,13 @@ ChunkHead* find_chunk(Spool& spool, ThreadState& t, bool first, std::size_t size
     const std::uint32_t seen = spool.segments();
     if (ChunkHead* chunk = spool.take(size, first, t.thread)) return chunk;
     // When nothing helps, do not try everything again for every event.
-    if (record::monotonic_ns() < g_rest_until.load(std::memory_order_relaxed)) break;
+    if (spool.is_resting() || !is_attached(t)) break;
     // Beside other threads of the program only the writer opens files: it has descriptors of its
     // own.
     if (g_hooks.ask_writer(size, small, seen)) continue;
     if (make_chunk(spool, size, small, seen)) continue;
     if (attempt > 1) {
-      g_rest_until.store(record::monotonic_ns() + kRestNs);
+      spool.rest();
       break;
     }
   }
@@ -234,7 +231,7 @@ bool next_chunk(ThreadState& t, Lane& lane, std::size_t size) noexcept {
   }
   ChunkHead* chunk = find_chunk(*spool, t, first, size);
   if (chunk == nullptr) {
-    spool->add_lost(1);
+    if (is_attached(t)) spool->add_lost(1);
     return false;
   }
   lane.chunk = chunk;

@@ -104,6 +104,11 @@ inline std::uint64_t new_id(ThreadState& t) noexcept {
   }
 }
 
+inline bool is_attached(const ThreadState& t) noexcept {
+  return t.generation ==
+         g_guard.load(std::memory_order_relaxed)->generation.load(std::memory_order_relaxed);
+}
+
 // Marks the lane's chunk as being written to, unless the spool is being closed. The closer ends the
 // generation first and looks at the marks afterwards, with a pause in between that is longer than
 // any store takes to become visible; so one of the two sees the other, and this side needs no
@@ -137,7 +142,7 @@ inline Slot reserve(ThreadState& t, std::size_t size) noexcept {
   if (static_cast<std::size_t>(lane->end - lane->cursor) < size && !next_chunk(t, *lane, size))
       [[unlikely]] {
     lane->busy = false;
-    return {nullptr, nullptr, !generation_is_live()};
+    return {nullptr, nullptr, !is_attached(t)};
   }
   if (!enter(t, *lane)) [[unlikely]] {
     lane->busy = false;

@@ -93,12 +93,6 @@ void leave(ThreadState& t, Span& span) noexcept {
   --t.level;
 }
 
-// Begun in another epoch, it belongs to the parent, or to a trace that is closed.
-bool is_current(const ThreadState* t, const Span& span) noexcept {
-  return t != nullptr &&
-         static_cast<std::uint32_t>(t->live) == static_cast<std::uint32_t>(span.live);
-}
-
 }  // namespace
 
 // Looks at the top of the stack only: what is covered by an open span is taken off when that one
@@ -130,11 +124,11 @@ void take_back(ThreadState& t) noexcept {
 
 void close_span(Span& span, std::uint64_t end) noexcept {
   ThreadState* t = this_thread();
-  if (is_current(t, span)) {
+  if (t != nullptr && same_epoch(t->live, span.live)) {
     take_back(*t);
     leave(*t, span);
     span.draft.head.duration = end - span.draft.head.start;
-    write_record(span.draft.head, span.draft.args(), span.draft.args_size());
+    write_record(span.live, span.draft.head, span.draft.args(), span.draft.args_size());
   }
   span.draft.clear();
   span.live = 0;
@@ -142,7 +136,7 @@ void close_span(Span& span, std::uint64_t end) noexcept {
 
 void drop_span(Span& span) noexcept {
   ThreadState* t = this_thread();
-  if (is_current(t, span)) leave(*t, span);
+  if (t != nullptr && same_epoch(t->live, span.live)) leave(*t, span);
   span.draft.clear();
   span.live = 0;
 }

@@ -126,13 +126,20 @@ inline bool try_open(Span& span, std::uint32_t name, std::uint32_t category) noe
   return true;
 }
 
-// One record with its arguments behind it; false when it was lost.
-inline bool write_record(record::Head head, const std::byte* args, std::size_t size) noexcept {
+// Begun in another epoch, an event belongs to a parent process, or to a trace that is closed.
+inline bool same_epoch(std::uint64_t live, std::uint64_t other) noexcept {
+  return static_cast<std::uint32_t>(live) == static_cast<std::uint32_t>(other);
+}
+
+// One record with its arguments behind it, of an event that began when the thread was `live`; false
+// when it was lost, or is not this trace's.
+inline bool write_record(std::uint64_t live, record::Head head, const std::byte* args,
+                         std::size_t size) noexcept {
   const std::size_t total = sizeof head + size;
   head.size = static_cast<std::uint32_t>(total);
   for (;;) {
     ThreadState* t = this_thread();
-    if (t == nullptr) return false;
+    if (t == nullptr || !same_epoch(t->live, live)) return false;
     const Slot slot = reserve(*t, total);
     if (slot.at == nullptr) [[unlikely]] {
       if (slot.stale) continue;

@@ -8,6 +8,7 @@ namespace dft::buffer {
 namespace {
 
 constexpr std::uint32_t kLargestStep = 4 << 20;
+constexpr std::uint32_t kFirstChunks = 6;
 
 std::size_t whole_pages(std::size_t n) { return (n + kPage - 1) / kPage * kPage; }
 
@@ -33,7 +34,10 @@ Spool* Spool::create(const char* path, std::size_t preamble_size, int* error) no
   spool->fixed_size_ = kFixedSize + whole_pages(preamble_size);
   struct stat info{};
   *error = sys::status(fd, &info);
-  if (*error == 0) *error = sys::reserve(fd, 0, spool->fixed_size_);
+  // Written, not allocated: a file system that allocates late then never gives a short process's
+  // spool a block, and has none to free at its end. The space is reserved either way.
+  const std::size_t whole = spool->fixed_size_ + std::size_t{kSmallChunk} * kFirstChunks;
+  if (*error == 0) *error = sys::write_zeros(fd, 0, whole);
   std::byte* fixed = nullptr;
   if (*error == 0) {
     fixed = static_cast<std::byte*>(sys::map(spool->fixed_size_, MAP_SHARED, fd, 0));
@@ -56,7 +60,7 @@ Spool* Spool::create(const char* path, std::size_t preamble_size, int* error) no
       std::strcpy(spool->head_->mapped_name, base);
     }
     spool->head_->preamble_offset = kFixedSize;
-    if (!spool->add_segment(fd, kSmallChunk, 6)) *error = -ENOSPC;
+    if (!spool->add_segment(fd, kSmallChunk, kFirstChunks, true)) *error = -ENOMEM;
   }
   sys::close(fd);
   if (*error != 0) {
@@ -72,11 +76,12 @@ void Spool::moved_to(const char* path) noexcept {
   if (std::strlen(path) < sizeof path_) std::strcpy(path_, path);
 }
 
-bool Spool::add_segment(int fd, std::uint32_t chunk_size, std::uint32_t chunks) noexcept {
+bool Spool::add_segment(int fd, std::uint32_t chunk_size, std::uint32_t chunks,
+                        bool reserved) noexcept {
   const std::uint32_t index = head_->segments.load();
   if (index >= kMaxSegments) return false;
   const std::uint64_t size = std::uint64_t{chunk_size} * chunks;
-  if (sys::reserve(fd, file_size_, size) != 0) {
+  if (!reserved && sys::reserve(fd, file_size_, size) != 0) {
     sys::truncate(fd, file_size_);
     return false;
   }
@@ -126,8 +131,19 @@ ChunkHead* Spool::take(std::size_t need, bool first_of_thread, std::uint32_t thr
   return nullptr;
 }
 
+bool Spool::has_free(std::size_t need, bool small) noexcept {
+  bool found = false;
+  each_chunk([&](ChunkHead& chunk, std::uint64_t) {
+    found |= chunk.state.load() == static_cast<std::uint32_t>(ChunkState::kFree) &&
+             room(chunk) >= need && small == (chunk.size == kSmallChunk);
+  });
+  return found;
+}
+
 bool Spool::grow(std::size_t need, bool small, std::uint32_t seen_segments) noexcept {
   Locked locked(grow_lock_);
+  // Its name, and even the number of its inode, may by now be another spool's.
+  if (retired_) return false;
   if (head_->segments.load() != seen_segments) return true;
   const bool fits_small = small && need <= kSmallChunk - sizeof(ChunkHead);
   std::uint32_t chunk_size = fits_small ? kSmallChunk : kLargeChunk;
@@ -149,14 +165,18 @@ bool Spool::grow(std::size_t need, bool small, std::uint32_t seen_segments) noex
   const int fd = sys::open(path_, O_RDWR | O_NOFOLLOW);
   if (fd < 0) return false;
   struct stat info{};
-  const bool ours = sys::status(fd, &info) == 0 && info.st_ino == inode_ && info.st_dev == device_;
-  const bool grown = ours && (add_segment(fd, chunk_size, chunks) ||
-                              (chunks > 1 && add_segment(fd, chunk_size, 1)));
+  const bool ours = sys::status(fd, &info) == 0 && info.st_ino == inode_ &&
+                    info.st_dev == device_ &&
+                    static_cast<std::uint64_t>(info.st_size) == file_size_;
+  const bool grown = ours && (add_segment(fd, chunk_size, chunks, false) ||
+                              (chunks > 1 && add_segment(fd, chunk_size, 1, false)));
   sys::close(fd);
   return grown;
 }
 
 void Spool::retire(bool remove_file) noexcept {
+  Locked locked(grow_lock_);
+  retired_ = true;
   if (remove_file) {
     struct stat info{};
     if (sys::status_at(path_, &info) == 0 && info.st_ino == inode_ && info.st_dev == device_) {

@@ -39,6 +39,13 @@ class Spool {
   // False when the disk, the address space or the table is full.
   bool grow(std::size_t payload, bool small, std::uint32_t seen_segments) noexcept;
   [[nodiscard]] std::uint32_t segments() const noexcept { return head_->segments.load(); }
+  [[nodiscard]] bool has_free(std::size_t payload, bool small) noexcept;
+  // After nothing helped, for ten milliseconds nobody tries again.
+  void rest() noexcept { rest_until_.store(record::monotonic_ns() + 10'000'000); }
+  [[nodiscard]] bool is_resting() const noexcept {
+    const std::uint64_t until = rest_until_.load(std::memory_order_relaxed);
+    return until != 0 && record::monotonic_ns() < until;
+  }
   // Large chunks there are, to decide between growing and draining.
   [[nodiscard]] std::uint32_t large_chunks() const noexcept { return large_chunks_.load(); }
 
@@ -62,7 +69,7 @@ class Spool {
 
  private:
   Spool() = default;
-  bool add_segment(int fd, std::uint32_t chunk_size, std::uint32_t chunks) noexcept;
+  bool add_segment(int fd, std::uint32_t chunk_size, std::uint32_t chunks, bool reserved) noexcept;
 
   SpoolHead* head_ = nullptr;
   record::Timeline* timeline_ = nullptr;
@@ -73,7 +80,9 @@ class Spool {
   std::uint64_t device_ = 0;
   std::atomic<std::uint32_t> large_chunks_{0};
   std::atomic<std::uint32_t> hint_{0};
+  std::atomic<std::uint64_t> rest_until_{0};
   Lock grow_lock_;
+  bool retired_ = false;
   std::byte* base_[kMaxSegments] = {};
   char path_[4096] = {};
 };

@@ -145,10 +145,7 @@ inline long read_file(const char* path, char* to, std::size_t room) {
   return static_cast<long>(have);
 }
 
-// Reserves space so that a later store into the mapping cannot meet a full disk (SIGBUS).
-inline int reserve(int fd, std::uint64_t from, std::uint64_t size) {
-  const long r = call(SYS_fallocate, fd, 0, from, size);
-  if (r != -EOPNOTSUPP && r != -ENOSYS && r != -EINVAL) return static_cast<int>(r);
+inline int write_zeros(int fd, std::uint64_t from, std::uint64_t size) {
   static const char kZeros[65536] = {};
   for (std::uint64_t done = 0; done < size; done += sizeof kZeros) {
     const std::uint64_t left = size - done;
@@ -157,6 +154,13 @@ inline int reserve(int fd, std::uint64_t from, std::uint64_t size) {
     if (wrote != 0) return wrote;
   }
   return 0;
+}
+
+// Reserves space so that a later store into the mapping cannot meet a full disk (SIGBUS).
+inline int reserve(int fd, std::uint64_t from, std::uint64_t size) {
+  const long r = call(SYS_fallocate, fd, 0, from, size);
+  if (r != -EOPNOTSUPP && r != -ENOSYS && r != -EINVAL) return static_cast<int>(r);
+  return write_zeros(fd, from, size);
 }
 
 }  // namespace dft::sys

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "record/hash.hpp"
 #include "record/sys.hpp"
@@ -54,13 +55,21 @@ std::uint64_t own_pid_namespace() {
 
 enum class Mapped { kYes, kNo, kUnreadable };
 
-bool ends_a_line(const char* text, std::size_t have, const char* name) {
-  char wanted[300];
-  const int length = std::snprintf(wanted, sizeof wanted, "/%s", name);
-  const auto* hit =
-      static_cast<const char*>(memmem(text, have, wanted, static_cast<std::size_t>(length)));
-  return hit != nullptr && hit + length < text + have &&
-         (hit[length] == '\n' || hit[length] == ' ');
+// A line ends with "/<name>", or with that and " (deleted)". The kernel writes a newline in a name
+// as \\012.
+bool ends_a_line(std::string_view text, const char* name) {
+  char wanted[600] = "/";
+  std::size_t length = 1;
+  for (const char* p = name; *p != '\0' && length + 5 < sizeof wanted; ++p) {
+    const std::string_view shown = *p == '\n' ? std::string_view("\\012") : std::string_view(p, 1);
+    length += shown.copy(wanted + length, shown.size());
+  }
+  for (std::size_t at = 0;; ++at) {
+    at = text.find(std::string_view(wanted, length), at);
+    if (at == std::string_view::npos || at + length >= text.size()) return false;
+    const std::string_view rest = text.substr(at + length, 11);
+    if (rest.front() == '\n' || rest == " (deleted)\n") return true;
+  }
 }
 
 // Looks for a file in the map of memory by its name, whatever directory it is shown in.
@@ -78,7 +87,7 @@ Mapped is_mapped(std::uint32_t pid, const char* name, const char* other_name) {
     if (got < 0) found = Mapped::kUnreadable;
     if (got <= 0) break;
     have += static_cast<std::size_t>(got);
-    if (ends_a_line(text, have, name) || ends_a_line(text, have, other_name)) {
+    if (ends_a_line({text, have}, name) || ends_a_line({text, have}, other_name)) {
       found = Mapped::kYes;
       break;
     }

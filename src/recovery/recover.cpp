@@ -122,6 +122,11 @@ std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot
   return lines;
 }
 
+bool is_blank(const std::byte (&page)[buffer::kPage]) {
+  return std::all_of(std::begin(page), std::end(page),
+                     [](std::byte b) { return b == std::byte{0}; });
+}
+
 // What its first page says about a spool, before anything else is read: most are of the living.
 Outcome judge(const char* path, int fd, const struct stat& info, const Wanted& wanted) {
   alignas(buffer::SpoolHead) std::byte page[buffer::kPage] = {};
@@ -129,15 +134,14 @@ Outcome judge(const char* path, int fd, const struct stat& info, const Wanted& w
   const auto& head = *reinterpret_cast<const buffer::SpoolHead*>(page);
   const bool young = wall_seconds() < static_cast<std::uint64_t>(info.st_mtim.tv_sec) + 60;
   const bool whole = got >= static_cast<long>(sizeof(buffer::SpoolHead));
-  if (info.st_size == 0 || (whole && (head.magic[0] == '\0' || head.owner.pid == 0))) {
+  const bool ours = whole && std::memcmp(head.magic, buffer::kMagic, sizeof head.magic) == 0;
+  if (info.st_size == 0 || (ours && head.owner.pid == 0) || (whole && is_blank(page))) {
     // Nothing was ever put into it. A living process may be about to.
     if (young) return Outcome::kAlive;
     sys::unlink(path);
     return Outcome::kNothing;
   }
-  if (!whole || std::memcmp(head.magic, buffer::kMagic, sizeof head.magic) != 0) {
-    return Outcome::kRecovered;  // to be read, and refused, as a whole
-  }
+  if (!ours) return Outcome::kRecovered;  // to be read, and refused, as a whole
   if (wanted.only_run && head.run != wanted.run) return Outcome::kOther;
   const char* base = std::strrchr(path, '/') + 1;
   char mapped_as[sizeof head.mapped_name + 1] = {};
@@ -162,6 +166,9 @@ Outcome recover_open(const char* directory, const char* path, int fd, struct sta
                      const Wanted& wanted, Found& found) {
   const Outcome judged = judge(path, fd, info, wanted);
   if (judged != Outcome::kRecovered) return judged;
+  // An owner that has just finished removed the name before it let go of the mapping.
+  struct stat again{};
+  if (sys::status_at(path, &again) != 0 || again.st_ino != info.st_ino) return Outcome::kNothing;
   Image image;
   if (!image.read(fd, static_cast<std::uint64_t>(info.st_size))) {
     if (!wanted.quiet) say("%s cannot be recovered: it cannot be read", path);

@@ -238,8 +238,20 @@ bool Sink::write_block(Batch& batch) noexcept {
   if (last) head.lost.store(lost);
   heartbeat();
   blocks_.fetch_add(1);
+  notice();
   last_error_ = 0;
   return true;
+}
+
+void Sink::notice() noexcept {
+  progress_.fetch_add(1);
+  if (waiting_.load() != 0) sys::futex_wake(&progress_, 1 << 20);
+}
+
+void Sink::wait(std::uint32_t seen, long timeout_ns) noexcept {
+  waiting_.fetch_add(1);
+  sys::futex_wait(&progress_, seen, timeout_ns);
+  waiting_.fetch_sub(1);
 }
 
 bool Sink::has_full_chunks() noexcept {

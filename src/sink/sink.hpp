@@ -36,8 +36,12 @@ class Sink {
   void heartbeat() noexcept;
 
   [[nodiscard]] bool has_full_chunks() noexcept;
-  // Counts the blocks written, for those who wait for room.
+  // For those who wait for room: the blocks written, and a word that changes with each, and with
+  // notice().
   [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_.load(); }
+  [[nodiscard]] std::uint32_t progress() const noexcept { return progress_.load(); }
+  void wait(std::uint32_t seen, long timeout_ns) noexcept;
+  void notice() noexcept;
   [[nodiscard]] bool told() const noexcept { return told_; }
   Lock& lock() noexcept { return lock_; }
   [[nodiscard]] bool closed() const noexcept { return closed_.load(); }
@@ -62,6 +66,8 @@ class Sink {
   Lock lock_;
   std::atomic<bool> closed_{false};
   std::atomic<std::uint64_t> blocks_{0};
+  std::atomic<std::uint32_t> progress_{0};
+  std::atomic<std::uint32_t> waiting_{0};
   int last_error_ = 0;
   bool recovering_ = false;
   bool finishing_ = false;

@@ -67,6 +67,13 @@ int append(const char* directory, const char* name, std::string_view block,
   if (!join(path, sizeof path, directory, "", name, "")) return -ENAMETOOLONG;
   const int fd = open_ours(path, state);
   if (fd < 0) return fd;
+  // Between blocks the file has just this size; one that has not is another's that got the same
+  // inode.
+  struct stat info{};
+  if (sys::status(fd, &info) != 0 || static_cast<std::uint64_t>(info.st_size) != state.size) {
+    sys::close(fd);
+    return -ESTALE;
+  }
   const int error = sys::write_at(fd, block.data(), block.size(), state.size);
   if (error != 0) sys::truncate(fd, state.size);
   sys::close(fd);

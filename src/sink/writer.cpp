@@ -29,7 +29,7 @@ void Writer::notify() noexcept {
 
 bool Writer::make_room(std::size_t size, bool small, std::uint32_t seen_segments) noexcept {
   const std::uint64_t blocks = sink_.blocks();
-  std::uint32_t answer = answers_.load();
+  const std::uint32_t rounds = rounds_.load();
   {
     Locked locked(ask_lock_);
     if (asked_size_ < size) {
@@ -39,11 +39,16 @@ bool Writer::make_room(std::size_t size, bool small, std::uint32_t seen_segments
     }
   }
   notify();
-  // One round of the writer is a block or two; a machine under load may take its time.
-  for (int i = 0; i < 50 && state_.load() == State::kRuns; ++i) {
+  bool again = false;
+  for (int i = 0; i < 100 && state_.load() == State::kRuns; ++i) {
+    const std::uint32_t seen = sink_.progress();
     if (sink_.blocks() != blocks || spool_.segments() != seen_segments) return true;
-    if (answers_.load() - answer > 1) return false;  // it has been round twice and gained nothing
-    sys::futex_wait(&answers_, answers_.load(), 2'000'000);
+    if (rounds_.load() - rounds > 1) return false;  // it has been round twice and gained nothing
+    if (rounds_.load() != rounds && !again) {
+      again = true;
+      notify();
+    }
+    sink_.wait(seen, 1'000'000);
   }
   return sink_.blocks() != blocks || spool_.segments() != seen_segments;
 }
@@ -56,6 +61,7 @@ void Writer::grow_if_asked() noexcept {
   if (size == 0 || sink_.closed()) return;
   const bool huge = size > buffer::kLargeChunk - sizeof(buffer::ChunkHead);
   const bool burst = asked_small_ || huge || spool_.large_chunks() < buffer::kMostLargeChunks;
+  if (spool_.has_free(size, asked_small_)) return;
   if (burst || !sink_.has_full_chunks()) spool_.grow(size, asked_small_, asked_seen_);
 }
 
@@ -103,8 +109,8 @@ void Writer::run() noexcept {
         grow_if_asked();
         sink_.drain(Sink::Scope::kFull);
       }
-      answers_.fetch_add(1);
-      sys::futex_wake(&answers_, 64);
+      rounds_.fetch_add(1);
+      sink_.notice();
       continue;
     }
     if (sys::futex_wait(&work_, seen, kIdleNs) != -ETIMEDOUT) continue;

@@ -35,7 +35,7 @@ class Writer {
   std::size_t asked_size_ = 0;
   bool asked_small_ = false;
   std::uint32_t asked_seen_ = 0;
-  std::atomic<std::uint32_t> answers_{0};
+  std::atomic<std::uint32_t> rounds_{0};
   std::atomic<std::uint32_t> work_{0};
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> stopping_{false};

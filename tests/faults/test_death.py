@@ -182,11 +182,11 @@ def test_leaving_while_sixteen_threads_record(tmp_path: Path, ending: str) -> No
     for n in range(20 if ending == "exit" else 5):
         directory = tmp_path / str(n)
         counted = tmp_path / f"{n}.counters"
-        words = (directory / "t.pfw", counted, 16, 100, 0, 3000, ending)
+        words = (directory / "t.pfw", counted, 16, 100, 0, 15000, ending)
         run(program("workers"), *words, expect=wanted, timeout=60)
         recover(directory)
         assert_committed(left_in(directory), faults.counters(counted))
-        faults.nothing_hidden(directory)
+        faults.nothing_hidden(directory, unborn=True)
 
 
 def test_finalize_while_sixteen_threads_record(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_finalize_while_sixteen_threads_record(tmp_path: Path) -> None:
     for n in range(10):
         directory = tmp_path / str(n)
         counted = tmp_path / f"{n}.counters"
-        words = (directory / "t.pfw", counted, 16, 100, 0, 3000, "finalize")
+        words = (directory / "t.pfw", counted, 16, 100, 0, 15000, "finalize")
         run(program("workers"), *words, expect=3, timeout=60)
         left = left_in(directory)
         faults.nothing_hidden(directory)

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 from support import faults, traces
-from support.faults import ONE_LINE, assert_exactly, in_namespace, left_in, program, recover, steps
+from support.faults import (
+    AT_MOST_ONE,
+    ONE_LINE,
+    assert_exactly,
+    in_namespace,
+    left_in,
+    program,
+    recover,
+    steps,
+)
 
 
 def lines_of(trace: traces.Trace) -> tuple[list[int], int]:
@@ -44,16 +53,27 @@ def test_directory_that_cannot_be(tmp_path: Path, path: str) -> None:
 
 
 def test_unwritable_directory(tmp_path: Path) -> None:
-    """As a user whom permissions bind, other than root."""
-    faults.need_other_users()
-    faults.need_mounts()
-    (tmp_path / "d").mkdir(mode=0o755)
-    user = "setpriv --reuid=65534 --regid=65534 --clear-groups"
-    # The directories above are pytest's own and closed to others: show them under another name.
-    script = f"mount --bind d /mnt; cd /; {user} $steps init=/mnt/t.pfw active log=5 fini exit=4"
-    done = in_namespace(script, cwd=tmp_path, expect=4, stderr=ONE_LINE)
+    directory = tmp_path / "d"
+    directory.mkdir(mode=0o755)
+    words = "init=/mnt/d/t.pfw active log=5 fini exit=4"
+    done = faults.as_nobody(directory, words, expect=4, stderr=ONE_LINE)
+    assert "Permission denied" in done.stderr
     assert done.stdout == "init -1\nactive 0\n"
-    assert list((tmp_path / "d").iterdir()) == []
+    assert list(directory.iterdir()) == []
+
+
+def test_another_users_spool(tmp_path: Path) -> None:
+    """Whoever may not read or remove it leaves it alone; its owner, or root, finishes it."""
+    directory = tmp_path / "d"
+    directory.mkdir()
+    directory.chmod(0o1777)
+    steps("init=d/t.pfw", "log=50", "_exit=0", cwd=tmp_path)
+    done = faults.as_nobody(directory, "init=/mnt/d/t.pfw who=1 log=60 fini", stderr=AT_MOST_ONE)
+    assert done.stdout == "init 0\n"
+    faults.as_nobody(directory, "init=/mnt/d/u.pfw who=2 log=70 _exit=0")
+    recover(directory)
+    assert_exactly(left_in(directory), {0: 50, 1: 60, 2: 70})
+    faults.nothing_hidden(directory)
 
 
 def test_read_only_file_system(tmp_path: Path) -> None:
@@ -149,12 +169,9 @@ def test_killed_on_a_full_disk(tmp_path: Path) -> None:
 def test_children_on_a_full_disk(tmp_path: Path) -> None:
     """Each says it in one line and does its work."""
     words = (
-        (
-            "init=/mnt/d/t.pfw log=5 flush fill=/mnt/filler "
-            "fork{ who=1 log=5 own=/mnt/y:1 exit=3 } unlink=/mnt/filler fork{ who=2 log=5 exit=3 } log=5 fini exit=4"
-        )
-        .replace("{", "'{'")
-        .replace("}", "'}'")
+        "init=/mnt/d/t.pfw log=5 flush fill=/mnt/filler "
+        "'fork{' who=1 log=5 own=/mnt/y:1 exit=3 '}' unlink=/mnt/filler "
+        "'fork{' who=2 log=5 exit=3 '}' log=5 fini exit=4"
     )
     out = run_on_small_disk(tmp_path, "1m", words, ONE_LINE)
     assert out == f"init 0\nown 0 28\nchild {3 << 8}\nchild {3 << 8}\n"

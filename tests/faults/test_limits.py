@@ -159,14 +159,11 @@ def test_little_address_space_later(tmp_path: Path, extra: int) -> None:
 
 def test_no_thread_to_be_had(tmp_path: Path) -> None:
     """Then the threads that need room write by themselves."""
-    faults.need_other_users()
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d").chmod(0o777)
-    user = "setpriv --reuid=65534 --regid=65534 --clear-groups"
-    words = "limit=nproc:1 init=/mnt/t.pfw big=20000 fini exit=4"
-    script = f"mount --bind d /mnt; cd /; {user} $steps {words}"
-    done = in_namespace(script, cwd=tmp_path, expect=4)
-    assert done.stdout == "init 0\n"
+    directory = tmp_path / "d"
+    directory.mkdir()
+    directory.chmod(0o777)
+    words = "limit=nproc:1 init=/mnt/d/t.pfw big=20000 fini exit=4"
+    assert faults.as_nobody(directory, words, expect=4).stdout == "init 0\n"
     left = left_in(tmp_path / "d")
     assert_exactly(left, {0: 20000})
     assert left.lost == 0

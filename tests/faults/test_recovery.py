@@ -221,7 +221,7 @@ def test_recoverers_beside_a_busy_writer(tmp_path: Path) -> None:
 def test_a_directory_copied_in_the_middle_of_a_run(tmp_path: Path) -> None:
     """As a node leaves it that loses its power: readable as far as it goes."""
     numbers = ["2", "500", "0", "3000"]
-    words = [tmp_path / "d" / "t.pfw", tmp_path / "counters", *numbers, "forever"]
+    words: list[str | Path] = [tmp_path / "d" / "t.pfw", tmp_path / "counters", *numbers, "forever"]
     process = subprocess.Popen(
         [program("workers"), *words],
         env=environment(),
@@ -271,7 +271,7 @@ def test_recoverer_killed_at_every_system_call(tmp_path: Path) -> None:
         else:
             (tmp_path / str(number - 1)).rename(directory)
         done = run(
-            program("killat"), number, program("recover"), directory, expect=None, enable=False
+            program("killat"), number, "-", program("recover"), directory, expect=None, enable=False
         )
         if done.rc == 2:
             pytest.skip("ptrace is not permitted here")

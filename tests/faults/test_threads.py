@@ -38,7 +38,7 @@ def test_a_thousand_threads_alive_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["cancel", "cancel_now"])
 def test_cancelled_threads(tmp_path: Path, how: str) -> None:
     counted = tmp_path / "counters"
-    left = threads(tmp_path, how, 30, 0, counted)
+    left = threads(tmp_path, how, 20, 0, counted)
     faults.assert_committed(left, faults.counters(counted))
 
 
@@ -67,14 +67,14 @@ def test_end_of_another_library(tmp_path: Path, order: str) -> None:
     """A library whose end comes after ours: what it records is kept for whoever reads."""
     library = tmp_path / "libend.so"
     command("cc", "-shared", "-fPIC", "-o", library, PROGRAMS / "library_end.c")
-    place = [f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-Wl,--no-as-needed"]
     ours = ["-ldftracer_core"] if order == "after" else []
     tree = prefix()
     made = tmp_path / "endings"
-    command(
-        *("cc", "-DWITH_LIBRARY", f"-I{tree}/include", PROGRAMS / "endings.c", "-o", made, *place),
-        *(f"-L{tree}/lib", f"-Wl,-rpath,{tree}/lib", *ours, "-lend", "-ldftracer_core"),
-    )
+    words: list[str | Path] = ["cc", "-DWITH_LIBRARY", f"-I{tree}/include", "-Wl,--no-as-needed"]
+    for place in (tmp_path, tree / "lib"):
+        words += [f"-L{place}", f"-Wl,-rpath,{place}"]
+    words += [PROGRAMS / "endings.c", "-o", made, *ours, "-lend", "-ldftracer_core"]
+    command(*words)
     run(made, tmp_path / "d" / "t.pfw")
     recover(tmp_path / "d")
     faults.nothing_hidden(tmp_path / "d")

@@ -1,5 +1,5 @@
-// Any bytes through the escaper: the result is the inside of a JSON string by a strict reader of its own,
-// fits into the promised room, and the bytes can be had back.
+// Any bytes through the escaper: the result is the inside of a JSON string by a strict reader of
+// its own, fits into the promised room, and the bytes can be had back.
 
 #include <cstddef>
 #include <cstdint>

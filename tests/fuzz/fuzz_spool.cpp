@@ -1,8 +1,8 @@
-// A spool that somebody has tampered with: adopted or refused, never a crash, and whatever comes out is
-// whole lines in the directory that was given.
+// A spool that somebody has tampered with: adopted or refused, never a crash, and whatever comes
+// out is whole lines in the directory that was given.
 //
-// The input is a list of patches to a small good spool, so that mutations reach past the first check:
-// 4 bytes of place, 1 byte of length, the bytes.
+// The input is a list of patches to a small good spool, so that mutations reach past the first
+// check: 4 bytes of place, 1 byte of length, the bytes.
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -127,8 +127,9 @@ void patch(std::byte* image, const std::uint8_t* data, std::size_t size) {
     // Half of the places are in the head and the chunks' heads, where a byte means most.
     std::size_t to = (place >> 3) % kSize;
     if ((place & 1) != 0) {
-      to = (place & 6) != 0 ? (place >> 3) % sizeof(SpoolHead)
-                            : kChunksAt + (place >> 3) % kChunks * kSmallChunk + (place >> 5) % 1024;
+      to = (place & 6) != 0
+               ? (place >> 3) % sizeof(SpoolHead)
+               : kChunksAt + (place >> 3) % kChunks * kSmallChunk + (place >> 5) % 1024;
     }
     std::memcpy(image + to, data + at + 5, std::min(length, kSize - to));
     at += 5 + length;
@@ -162,7 +163,8 @@ class Workspace {
       const long got = dft::sys::read_file(file.c_str(), text.data(), text.size());
       if (got <= 0) std::abort();  // never an empty file
       // A head may say "compressed" of any name.
-      if (!text.starts_with("\x1f\x8b")) check(std::string_view(text).substr(0, static_cast<std::size_t>(got)));
+      if (!text.starts_with("\x1f\x8b"))
+        check(std::string_view(text).substr(0, static_cast<std::size_t>(got)));
       ::unlink(file.c_str());
     }
     ::closedir(list);
@@ -170,16 +172,18 @@ class Workspace {
 
  private:
   void check(std::string_view text) const {
-    // The preamble is the input's own; what follows it is ours.
+    // The preamble is the input's own, and opened by us when it does not open; what follows it is
+    // ours.
     const auto& head = *reinterpret_cast<const SpoolHead*>(image_);
-    if (head.trace_lines == 0 || text.back() != '\n') std::abort();
-    std::size_t at = text.starts_with("[\n") ? 2 : 0;
-    const std::size_t preamble = static_cast<std::size_t>(head.preamble_size);
-    if (preamble != 2) at = std::min(text.size(), at + preamble);
-    while (at < text.size()) {
-      const std::size_t end = text.find('\n', at);
-      if (preamble == 2 && !json::valid(text.substr(at, end - at))) std::abort();
-      at = end + 1;
+    if (text.back() != '\n') std::abort();
+    const std::string_view preamble(reinterpret_cast<const char*>(image_ + kFixedSize),
+                                    head.preamble_size);
+    if (text.starts_with("[\n") && text.substr(2).starts_with(preamble)) text.remove_prefix(2);
+    if (text.starts_with(preamble)) text.remove_prefix(preamble.size());
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      if (!json::valid(text.substr(0, end))) std::abort();
+      text.remove_prefix(end + 1);
     }
   }
 

@@ -186,10 +186,11 @@ int main(int argc, char** argv) {
     add_inputs(argument, inputs);
   }
 
+  std::signal(SIGABRT, on_signal);  // a target's own check; the sanitizers leave it alone
   if (__sanitizer_set_death_callback != nullptr) {
     __sanitizer_set_death_callback(save_current);
   } else {
-    for (const int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
       std::signal(number, on_signal);
     }
   }

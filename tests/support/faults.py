@@ -172,11 +172,17 @@ def add_file(left: Left, path: Path, *, whole: bool = True) -> None:
         traces.read(path, open_parents=True)
     found = EVENT.findall(text)
     assert len(found) == text.count(b'"cat":"FAULTS"'), f"{path}: an event looks unlike the others"
-    ids = {event[0] for event in found}
-    assert len(ids) == len(found), f"{path}: {len(found) - len(ids)} ids are there twice"
-    for _, pid, who, number in found:
-        left.numbers.setdefault(int(who), []).append(int(number))
-        left.by_process[path, int(pid)] += 1
+    if found:
+        ids, pids, whos, numbers = zip(*found)
+        twice = len(ids) - len(set(ids))
+        assert twice == 0, f"{path}: {twice} ids are there twice"
+        for pid, count in Counter(pids).items():
+            left.by_process[path, int(pid)] += count
+        for who in set(whos):
+            left.numbers.setdefault(int(who), [])
+        lists = {who: left.numbers[int(who)] for who in set(whos)}
+        for who, number in zip(whos, map(int, numbers)):
+            lists[who].append(number)
     if whole:
         end = traces.parse_line(text[:-1].rsplit(b"\n", 1)[-1])
         assert end["name"] == "end", f"{path} ends with {end}"
@@ -193,7 +199,9 @@ def left_in(directory: Path, *, whole: bool = True) -> Left:
 
 def assert_exactly(left: Left, wanted: Mapping[int, int]) -> None:
     """Of each, exactly the numbers from 0; `wanted` says how many."""
-    assert sorted(left.numbers) == sorted(who for who, count in wanted.items() if count > 0)
+    expected = {who for who, count in wanted.items() if count > 0}
+    assert sorted(expected - set(left.numbers)) == [], "of these there is nothing"
+    assert sorted(set(left.numbers) - expected) == [], "of these there should be nothing"
     for who, count in wanted.items():
         numbers = left.of(who)
         if numbers != list(range(count)):
@@ -228,8 +236,8 @@ def assert_committed(left: Left, counted: Sequence[int]) -> None:
 
 
 def nothing_hidden(directory: Path, *, unborn: bool = False) -> None:
-    """No spool is left. `unborn`: but one that never held an event may be a living process's that is
-    just starting, so it stays for a minute."""
+    """No spool is left. `unborn`: but one that never held an event may be a living process's that
+    is just starting, so it stays for a minute."""
     for path in traces.spools(directory) if directory.is_dir() else []:
         head = path.read_bytes()[:20].ljust(20, b"\0")
         assert unborn, f"{path} is left behind"
@@ -346,3 +354,26 @@ def in_namespace(
         stderr=stderr,
         timeout=120,
     )
+
+
+def as_nobody(
+    directory: Path,
+    words: str,
+    *,
+    expect: int | None = 0,
+    stderr: str | re.Pattern[str] | None = "",
+) -> Result:
+    """Steps as a user whom permissions and limits bind. To him `directory` is /mnt/d: those above
+    it, and those that hold our programs, may be closed to others."""
+    need_other_users()
+    script = f"""
+    mount -t tmpfs none /mnt
+    mkdir /mnt/d /mnt/p
+    cp "$steps" /mnt/p/steps
+    cp {prefix()}/lib/*.so* /mnt/p
+    mount --bind . /mnt/d
+    cd /
+    export LD_LIBRARY_PATH=/mnt/p
+    exec setpriv --reuid=65534 --regid=65534 --clear-groups /mnt/p/steps {words}
+    """
+    return in_namespace(script, cwd=directory, expect=expect, stderr=stderr)

@@ -102,9 +102,9 @@ TEST_CASE("a string longer than its record ends the arguments, and the line is w
                                      ~std::uint64_t{6}, ~std::uint64_t{7}}) {
     CAPTURE(length);
     Bench bench;
-    const std::string record =
-        make_record({0, Kind::kSpan, 1, 1, 1, 2, 5, 0, 1, 1},
-                    make_arg(3, ArgType::kInt, 8) + make_arg(3, ArgType::kString, length) + "01234567");
+    const std::string record = make_record(
+        {0, Kind::kSpan, 1, 1, 1, 2, 5, 0, 1, 1},
+        make_arg(3, ArgType::kInt, 8) + make_arg(3, ArgType::kString, length) + "01234567");
     CHECK(bench.encode(record) == Result::kDone);
     const auto lines = fixture::lines_of(std::string(bench.out.view()));
     REQUIRE(lines.size() == 1);
@@ -132,11 +132,11 @@ TEST_CASE("random records give whole lines or none") {
           args += make_arg(key, type, random() % 2 == 0 ? random() : random() % 40);
         }
       }
-      bytes += make_record({0, static_cast<Kind>(random() % 9), static_cast<std::uint8_t>(random() % 16),
-                            static_cast<std::uint16_t>(random()), static_cast<std::uint32_t>(random()),
-                            static_cast<std::uint32_t>(random()), random(), random(), random(),
-                            random()},
-                           args);
+      bytes += make_record(
+          {0, static_cast<Kind>(random() % 9), static_cast<std::uint8_t>(random() % 16),
+           static_cast<std::uint16_t>(random()), static_cast<std::uint32_t>(random()),
+           static_cast<std::uint32_t>(random()), random(), random(), random(), random()},
+          args);
     }
     if (random() % 3 == 0) bytes[random() % bytes.size()] = static_cast<char>(random());
     bench.encode(bytes);

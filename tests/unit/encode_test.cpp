@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::uint8_t kGiven = dft::record::kTimesGiven;
 
-// An encoder with the names 1 to 6, a clock whose ticks are nanoseconds since the epoch, and its text.
+// An encoder with the names 1 to 6, a clock whose ticks are nanoseconds since the epoch, and its
+// text.
 struct Bench {
   explicit Bench(std::uint32_t divisor = 3, bool thread_ids = true)
       : line(std::make_unique<dft::record::Timeline>()),
@@ -31,8 +32,8 @@ struct Bench {
     line->count = 1;
     line->knots[0] = {0, 0, std::uint64_t{1} << 32};
     const std::string names = make_name(1, "work") + make_name(2, "APP") + make_name(3, "key") +
-                              make_name(4, "hhash") + make_name(5, "p_idx") + make_name(6, "level") +
-                              make_name(7, "odd\"\xff");
+                              make_name(4, "hhash") + make_name(5, "p_idx") +
+                              make_name(6, "level") + make_name(7, "odd\"\xff");
     REQUIRE(encoder.names().read(reinterpret_cast<const std::byte*>(names.data()), names.size()));
   }
   Result encode(const std::string& bytes, std::uint32_t thread = 77) {
@@ -109,9 +110,10 @@ TEST_CASE("one line for each kind of record") {
 TEST_CASE("times are in the trace's unit, rounded down so that spans still nest") {
   const auto times = [](std::uint32_t divisor, std::uint8_t flags) {
     Bench bench(divisor);
-    const std::string text = bench.line_of(
-        make_record({0, Kind::kSpan, flags, 1, 1, 2, 9, 0, 1999999999, 2000000002}));
-    return std::pair{fixture::number_after(text, "\"ts\":"), fixture::number_after(text, "\"dur\":")};
+    const std::string text =
+        bench.line_of(make_record({0, Kind::kSpan, flags, 1, 1, 2, 9, 0, 1999999999, 2000000002}));
+    return std::pair{fixture::number_after(text, "\"ts\":"),
+                     fixture::number_after(text, "\"dur\":")};
   };
   using Pair = std::pair<std::uint64_t, std::uint64_t>;
   CHECK(times(0, 0) == Pair{1999999999, 2000000002});
@@ -172,7 +174,8 @@ TEST_CASE("floats come back as they were, and look like floats") {
   std::mt19937_64 random(5);
   for (int i = 0; i < 3000; ++i) {
     double value;
-    const std::uint64_t word = i < 2000 ? random() : bits(static_cast<double>(random() >> (i % 60)));
+    const std::uint64_t word =
+        i < 2000 ? random() : bits(static_cast<double>(random() >> (i % 60)));
     std::memcpy(&value, &word, sizeof value);
     if (!std::isfinite(value)) continue;
     const std::string text = shown(value);
@@ -212,9 +215,9 @@ TEST_CASE("names and keys past the table's limits travel in the record") {
   const std::string text = bench.line_of(make_record(
       {0, Kind::kInstant, kCategory, 1, 1, 0, 9, 0, 10, 0}, make_bytes(0, ArgType::kString, "c")));
   CHECK(text.find("\"name\":\"work\",\"cat\":\"c\"") != text.npos);
-  CHECK(bench.line_of(make_record({0, Kind::kMetadata, dft::record::kInlineName, 0, 0, 0, 9, 0, 0, 0},
-                                  make_bytes(0, ArgType::kString, "k\"") +
-                                      make_bytes(0, ArgType::kString, "v\\"))) ==
+  CHECK(bench.line_of(make_record(
+            {0, Kind::kMetadata, dft::record::kInlineName, 0, 0, 0, 9, 0, 0, 0},
+            make_bytes(0, ArgType::kString, "k\"") + make_bytes(0, ArgType::kString, "v\\"))) ==
         R"({"id":9,"name":"CM","cat":"dftracer","pid":4242,"tid":77,"ph":"M",)"
         R"("args":{"hhash":"f9ff883caaf21863","name":"k\"","value":"v\\"}})");
 }
@@ -229,8 +232,8 @@ TEST_CASE("a string of a megabyte of the worst bytes is one valid line") {
 TEST_CASE("crossing spans are put on lanes beside their thread, each announced once") {
   Bench bench;
   const auto crossing = [](std::uint64_t id, std::uint64_t start, std::uint64_t duration) {
-    return make_record({0, Kind::kSpan, static_cast<std::uint8_t>(kGiven | dft::record::kOwnLane), 1,
-                        1, 2, id, 0, start, duration});
+    return make_record({0, Kind::kSpan, static_cast<std::uint8_t>(kGiven | dft::record::kOwnLane),
+                        1, 1, 2, id, 0, start, duration});
   };
   REQUIRE(bench.encode(crossing(1, 10, 10) + crossing(2, 15, 10) + crossing(3, 20, 3) +
                        crossing(4, 19, 2) + fixture::make_span(5)) == Result::kDone);
@@ -247,7 +250,7 @@ TEST_CASE("crossing spans are put on lanes beside their thread, each announced o
   CHECK(lane(2) == 77 + 2 * kLane);  // begins before 1 ends
   CHECK(lane(3) == 77 + kLane);      // begins as 1 ends
   CHECK(lane(4) == 77 + 3 * kLane);
-  CHECK(lane(5) == 77);              // the thread itself again
+  CHECK(lane(5) == 77);  // the thread itself again
   CHECK(lane(6) == 78 + kLane);
   CHECK(fixture::line_with(text, "77 crossing 1").find("\"name\":\"thread_name\"") != text.npos);
   CHECK(fixture::lines_of(text).size() == 6 + 4);
@@ -258,8 +261,8 @@ TEST_CASE("more crossing spans than lanes share the last one") {
   Bench bench;
   std::string all;
   for (std::uint64_t id = 1; id <= 1100; ++id) {
-    all += make_record({0, Kind::kSpan, static_cast<std::uint8_t>(kGiven | dft::record::kOwnLane), 1, 1,
-                        2, id, 0, 10, 1000});
+    all += make_record({0, Kind::kSpan, static_cast<std::uint8_t>(kGiven | dft::record::kOwnLane),
+                        1, 1, 2, id, 0, 10, 1000});
   }
   REQUIRE(bench.encode(all) == Result::kDone);
   const auto lines = fixture::lines_of(std::string(bench.out.view()));
@@ -277,12 +280,14 @@ TEST_CASE("the tracer's own lines") {
   CHECK(lines[0] ==
         R"({"id":500,"name":"lost","cat":"dftracer","pid":4242,"tid":4242,"ts":5000,"ph":"i",)"
         R"("args":{"hhash":"f9ff883caaf21863","p_idx":-1,"level":1,"events":12}})");
-  CHECK(lines[1] ==
-        R"({"id":501,"name":"end","cat":"dftracer","pid":4242,"tid":4242,"ts":9000,"dur":0,"ph":"X",)"
-        R"("args":{"hhash":"f9ff883caaf21863","p_idx":-1,"level":1,"num_events":7,"lost":12}})");
-  CHECK(lines[2] ==
-        R"({"id":502,"name":"end","cat":"dftracer","pid":4242,"tid":4242,"ts":9000,"dur":0,"ph":"X",)"
-        R"("args":{"hhash":"f9ff883caaf21863","p_idx":-1,"level":1,"recovered":true}})");
+  CHECK(
+      lines[1] ==
+      R"({"id":501,"name":"end","cat":"dftracer","pid":4242,"tid":4242,"ts":9000,"dur":0,"ph":"X",)"
+      R"("args":{"hhash":"f9ff883caaf21863","p_idx":-1,"level":1,"num_events":7,"lost":12}})");
+  CHECK(
+      lines[2] ==
+      R"({"id":502,"name":"end","cat":"dftracer","pid":4242,"tid":4242,"ts":9000,"dur":0,"ph":"X",)"
+      R"("args":{"hhash":"f9ff883caaf21863","p_idx":-1,"level":1,"recovered":true}})");
 }
 
 TEST_CASE("the end without a time of its own is that of the last event") {

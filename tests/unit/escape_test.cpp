@@ -70,10 +70,10 @@ TEST_CASE("every pair of bytes comes back") {
 }
 
 TEST_CASE("valid UTF-8 stays as it is") {
-  for (const char* text : {"\xc2\x80", "\xc3\xa9", "\xdf\xbf", "\xe0\xa0\x80", "\xe2\x82\xac",
-                           "\xed\x9f\xbf", "\xee\x80\x80", "\xee\xbd\xbf", "\xef\x80\x80",
-                           "\xef\xbf\xbd", "\xf0\x90\x80\x80", "\xf0\x9f\x98\x80",
-                           "\xf4\x8f\xbf\xbf"}) {
+  for (const char* text :
+       {"\xc2\x80", "\xc3\xa9", "\xdf\xbf", "\xe0\xa0\x80", "\xe2\x82\xac", "\xed\x9f\xbf",
+        "\xee\x80\x80", "\xee\xbd\xbf", "\xef\x80\x80", "\xef\xbf\xbd", "\xf0\x90\x80\x80",
+        "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"}) {
     CAPTURE(text);
     CHECK(escape(text) == text);
   }
@@ -82,15 +82,16 @@ TEST_CASE("valid UTF-8 stays as it is") {
 TEST_CASE("what is not UTF-8 is shown byte by byte") {
   CHECK(escape("\xff") == "\\uefff");
   CHECK(escape("\x80") == "\\uef80");
-  CHECK(escape("\xc3") == "\\uefc3");                                // cut at the end
+  CHECK(escape("\xc3") == "\\uefc3");  // cut at the end
   CHECK(escape("\xe2\x82") == "\\uefe2\\uef82");
   CHECK(escape("\xf0\x9f\x98") == "\\ueff0\\uef9f\\uef98");
-  CHECK(escape("\xe2\x82" "A") == "\\uefe2\\uef82A");                // cut in the middle
-  CHECK(escape("\xc0\xaf") == "\\uefc0\\uefaf");                     // overlong
+  CHECK(escape("\xe2\x82"
+               "A") == "\\uefe2\\uef82A");        // cut in the middle
+  CHECK(escape("\xc0\xaf") == "\\uefc0\\uefaf");  // overlong
   CHECK(escape("\xc1\xbf") == "\\uefc1\\uefbf");
   CHECK(escape("\xe0\x9f\xbf") == "\\uefe0\\uef9f\\uefbf");
   CHECK(escape("\xf0\x8f\xbf\xbf") == "\\ueff0\\uef8f\\uefbf\\uefbf");
-  CHECK(escape("\xed\xa0\x80") == "\\uefed\\uefa0\\uef80");          // surrogates
+  CHECK(escape("\xed\xa0\x80") == "\\uefed\\uefa0\\uef80");  // surrogates
   CHECK(escape("\xed\xbf\xbf") == "\\uefed\\uefbf\\uefbf");
   CHECK(escape("\xf4\x90\x80\x80") == "\\ueff4\\uef90\\uef80\\uef80");  // past U+10FFFF
   CHECK(escape("\xf5\x80\x80\x80") == "\\ueff5\\uef80\\uef80\\uef80");
@@ -110,9 +111,9 @@ TEST_CASE("the characters that we use ourselves are told apart from ours") {
 TEST_CASE("random bytes come back") {
   std::mt19937_64 random(20261115);
   // Bytes that mean something in UTF-8 or in JSON, so that sequences form and break.
-  constexpr unsigned char kPieces[] = {0x00, 0x1f, '"',  '\\', 'u',  'e',  'f',  '8',  0x7f, 0x80, 0x8f,
-                                       0x90, 0x9f, 0xa0, 0xbd, 0xbe, 0xbf, 0xc0, 0xc2, 0xdf, 0xe0,
-                                       0xed, 0xee, 0xef, 0xf0, 0xf4, 0xf5, 0xff};
+  constexpr unsigned char kPieces[] = {0x00, 0x1f, '"',  '\\', 'u',  'e',  'f',  '8',  0x7f, 0x80,
+                                       0x8f, 0x90, 0x9f, 0xa0, 0xbd, 0xbe, 0xbf, 0xc0, 0xc2, 0xdf,
+                                       0xe0, 0xed, 0xee, 0xef, 0xf0, 0xf4, 0xf5, 0xff};
   for (int round = 0; round < 20000; ++round) {
     std::string bytes(random() % 24, '\0');
     for (char& c : bytes) {

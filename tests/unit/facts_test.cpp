@@ -26,8 +26,9 @@ struct Bench {
     std::strcpy(facts.label, "prog");
     std::strcpy(owner.host, "tuolumne1004");
     owner.pid = 4242;
-    what = {&facts, &owner, 0xf9ff883caaf21863, 0xaa, 0xbb, 1794766880123456789, 1, 300, 3, -1,
-            true,   true,   false};
+    what = {
+        &facts, &owner, 0xf9ff883caaf21863, 0xaa, 0xbb, 1794766880123456789, 1, 300, 3, -1, true,
+        true,   false};
   }
   std::string text() {
     dft::sink::Text out;
@@ -136,7 +137,8 @@ TEST_CASE("a rank, the affinity and another unit of time have lines of their own
   for (const std::string& line : fixture::lines_of(text)) {
     CHECK_MESSAGE((line == "[" || json::valid(line)), line);
   }
-  CHECK(fixture::line_with(text, "\"name\":\"rank\"").find("\"value\":\"12\"") != std::string::npos);
+  CHECK(fixture::line_with(text, "\"name\":\"rank\"").find("\"value\":\"12\"") !=
+        std::string::npos);
   CHECK(text.find("\"name\":\"rank 12\",\"value\":\"process_name\"") != std::string::npos);
   CHECK(text.find("\"name\":\"core_affinity\",\"value\":\"[") != std::string::npos);
   CHECK(text.find("\"name\":\"time_metric\",\"value\":\"MS\"") != std::string::npos);

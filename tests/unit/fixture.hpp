@@ -64,7 +64,7 @@ inline void write_file(const std::string& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 inline bool exists(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::lstat(path.c_str(), &info) == 0;
 }
 
@@ -113,7 +113,8 @@ inline int wait_for(pid_t pid) {
   return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Exit status, or 1000 + the signal. The body has no assertions of doctest's: it returns what it saw.
+// Exit status, or 1000 + the signal. The body has no assertions of doctest's: it returns what it
+// saw.
 template <class Body>
 pid_t start_child(Body body) {
   const pid_t pid = ::fork();
@@ -149,7 +150,8 @@ inline std::string make_bytes(std::uint32_t key, record::ArgType type, std::stri
   all.resize(sizeof(record::Arg) + record::padded(bytes.size()));
   return all;
 }
-// A span whose times are given, so that its line can be foretold. Names 1 and 2 are "work" and "APP".
+// A span whose times are given, so that its line can be foretold. Names 1 and 2 are "work" and
+// "APP".
 inline std::string make_span(std::uint64_t id) {
   return make_record({0, record::Kind::kSpan, record::kTimesGiven, 1, 1, 2, id, 0, 1000 + id, 5});
 }

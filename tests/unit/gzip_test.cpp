@@ -35,9 +35,9 @@ std::string noise(std::size_t n) {
 
 TEST_CASE("a member's header says how long it is and how many lines it has") {
   const std::string bytes = member(1, "a\nb\nc\n", 3);
-  CHECK(bytes.substr(0, 4) == "\x1f\x8b\x08\x04");       // gzip, deflate, FEXTRA
+  CHECK(bytes.substr(0, 4) == "\x1f\x8b\x08\x04");                // gzip, deflate, FEXTRA
   CHECK(bytes.substr(4, 6) == std::string("\0\0\0\0\0\x03", 6));  // no time, Unix
-  CHECK(bytes.substr(10, 2) == std::string("\x0c\0", 2));  // 12 bytes of extra
+  CHECK(bytes.substr(10, 2) == std::string("\x0c\0", 2));         // 12 bytes of extra
   CHECK(bytes.substr(12, 4) == std::string("DF\x08\0", 4));
   CHECK(word(bytes, 16) == bytes.size());
   CHECK(word(bytes, 20) == 3);
@@ -47,8 +47,17 @@ TEST_CASE("a member's header says how long it is and how many lines it has") {
 TEST_CASE("every text comes back at every level") {
   std::string repeated;
   for (int i = 0; i < 20000; ++i) repeated += "{\"id\":" + std::to_string(i) + ",\"name\":\"x\"}\n";
-  const std::string texts[] = {"", "x", "\n", std::string(1 << 20, 'a'), noise(1), noise(65535),
-                               noise(65536), noise(65537), noise(1 << 20), noise(3 << 20), repeated};
+  const std::string texts[] = {"",
+                               "x",
+                               "\n",
+                               std::string(1 << 20, 'a'),
+                               noise(1),
+                               noise(65535),
+                               noise(65536),
+                               noise(65537),
+                               noise(1 << 20),
+                               noise(3 << 20),
+                               repeated};
   for (unsigned level = 0; level <= 4; ++level) {
     for (const std::string& text : texts) {
       CAPTURE(level);

@@ -31,8 +31,8 @@ inline std::size_t utf8_length(std::string_view s, std::size_t at) {
   return 0;
 }
 
-// The bytes that were escaped into the inside of a JSON string; nothing when it is not valid. A character
-// U+EF80 to U+EFFF stands for one byte, and may only come escaped.
+// The bytes that were escaped into the inside of a JSON string; nothing when it is not valid. A
+// character U+EF80 to U+EFFF stands for one byte, and may only come escaped.
 inline std::optional<std::string> decode(std::string_view inside) {
   std::string out;
   for (std::size_t at = 0; at < inside.size();) {

@@ -123,9 +123,10 @@ TEST_CASE("a full chunk is followed by the next, the first small and then large 
 }
 
 TEST_CASE("a first record of any size is kept, in a spool that stays small") {
-  for (const std::size_t size : {std::size_t{100}, std::size_t{7 << 10}, std::size_t{9 << 10},
-                                 std::size_t{30 << 10}, std::size_t{63 << 10}, std::size_t{65 << 10},
-                                 std::size_t{1 << 20}, std::size_t{17 << 20}}) {
+  for (const std::size_t size :
+       {std::size_t{100}, std::size_t{7 << 10}, std::size_t{9 << 10}, std::size_t{30 << 10},
+        std::size_t{63 << 10}, std::size_t{65 << 10}, std::size_t{1 << 20},
+        std::size_t{17 << 20}}) {
     CAPTURE(size);
     // The limit keeps a fault here from filling the disk.
     const int result = fixture::in_child([&] {
@@ -255,7 +256,7 @@ TEST_CASE("threads that start at the same instant make the spool grow for all, n
     }
     for (std::thread& thread : threads) thread.join();
     if (kept.load() != kThreads) return 1;
-    struct stat info {};
+    struct stat info{};
     if (::stat(recording.spool().path(), &info) != 0) return 2;
     return info.st_size < (4 << 20) ? 0 : 3;  // 48 chunks of 8 KiB are 384 KiB
   });

@@ -24,7 +24,8 @@ std::map<std::uint32_t, std::string> names_in(Spool& spool) {
     for (std::uint64_t at = 0; at < chunk.committed.load();) {
       NameRecord head;
       std::memcpy(&head, dft::buffer::payload(chunk) + at, sizeof head);
-      const auto* text = reinterpret_cast<const char*>(dft::buffer::payload(chunk) + at + sizeof head);
+      const auto* text =
+          reinterpret_cast<const char*>(dft::buffer::payload(chunk) + at + sizeof head);
       CHECK_MESSAGE(found.count(head.id) == 0, head.id);
       found[head.id] = std::string(text, head.length);
       at += dft::record::padded(sizeof head + head.length);

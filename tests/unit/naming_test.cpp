@@ -30,8 +30,9 @@ std::string exact(const Place& place) {
 
 // The first lines of a trace of this run and process.
 std::string opening(const char* run, const char* process) {
-  return std::string("[\n{\"id\":1,\"name\":\"HH\"}\n"
-                     "{\"id\":6,\"name\":\"start\",\"cat\":\"dftracer\",\"args\":{\"run\":\"") +
+  return std::string(
+             "[\n{\"id\":1,\"name\":\"HH\",\"pid\":7,\"ph\":\"M\"}\n"
+             "{\"id\":6,\"name\":\"start\",\"cat\":\"dftracer\",\"args\":{\"run\":\"") +
          run + "\",\"proc\":\"" + process + "\"}}\n{\"id\":7}\n";
 }
 constexpr const char* kRun = "00000000000000aa";
@@ -109,7 +110,6 @@ TEST_CASE("the directory is made, with those above it") {
   resolved(directory / "a/b/c/t.pfw");
   write_file(directory / "file", "mine");
   Place place{};
-  CHECK(resolve((directory / "file/t.pfw").c_str(), false, true, place) != 0);
   CHECK(resolve((directory / "file/d/t.pfw").c_str(), false, true, place) != 0);
   CHECK(resolve("/proc/none/t.pfw", false, true, place) < 0);
   CHECK(resolve("/t.pfw", false, true, place) == 0);
@@ -120,7 +120,8 @@ TEST_CASE("names and paths that are too long are refused") {
   const TemporaryDirectory directory;
   Place place{};
   CHECK(resolve((directory / std::string(200, 'n')).c_str(), false, true, place) == -ENAMETOOLONG);
-  CHECK(resolve(("/" + std::string(4096, 'd') + "/t").c_str(), false, true, place) == -ENAMETOOLONG);
+  CHECK(resolve(("/" + std::string(4096, 'd') + "/t").c_str(), false, true, place) ==
+        -ENAMETOOLONG);
   const Place longest = resolved(directory / std::string(199, 'n'));
   char name[256];
   dft::session::keyed_name(longest, ~0ULL, ~0u, name);
@@ -166,7 +167,8 @@ TEST_CASE("a name is taken when it is free, and left when it is not") {
         -EEXIST);
   CHECK(read_file(directory / "name") == "1");
   CHECK(read_file(directory / "second") == "2");
-  CHECK(dft::session::take_name((directory / "none").c_str(), (directory / "x").c_str()) == -ENOENT);
+  CHECK(dft::session::take_name((directory / "none").c_str(), (directory / "x").c_str()) ==
+        -ENOENT);
 }
 
 TEST_CASE("what stands under a trace's name is told apart") {
@@ -182,18 +184,21 @@ TEST_CASE("what stands under a trace's name is told apart") {
     CHECK(existing.what == What::kSameProcess);
     CHECK(existing.run == 0xaa);
     CHECK(existing.size == read_file(directory / "t.pfw").size());
-    struct stat info {};
+    struct stat info{};
     REQUIRE(::stat((directory / "t.pfw").c_str(), &info) == 0);
     CHECK(existing.inode == info.st_ino);
     CHECK(look(directory, "t.pfw", 0xaa, 0xcc).what == What::kSameRun);
     CHECK(look(directory, "t.pfw", 0xab, 0xcc).what == What::kFinished);
     CHECK(look(directory, "t.pfw", 0xab, 0xbb).what == What::kSameProcess);
-    put("[\n{\"id\":1,\"name\":\"read\"}\n");  // of another tracer, or an older one
+    put("[\n{\"id\":1,\"name\":\"read\",\"pid\":7,\"ph\":\"X\"}\n");  // of another tracer, or an
+                                                                      // older one
     CHECK(look(directory, "t.pfw").what == What::kFinished);
     put("[\n");
     CHECK(look(directory, "t.pfw").what == What::kFinished);
     put(opening("00000000000000AA", kProcess));  // not as we write it
     CHECK(look(directory, "t.pfw").what == What::kFinished);
+    put("{\"json\":\"of somebody else\"}\n");
+    CHECK(look(directory, "t.pfw").what == What::kForeign);
     put("hello, world\n");
     CHECK(look(directory, "t.pfw").what == What::kForeign);
   }
@@ -219,7 +224,7 @@ TEST_CASE("what is not a plain file is foreign, and so is broken gzip") {
 TEST_CASE("a start record far into the file is not looked for, and damaged ones are no harm") {
   const TemporaryDirectory directory;
   std::string far = "[\n";
-  while (far.size() < (5 << 18)) far += "{\"id\":1,\"name\":\"read\"}\n";
+  while (far.size() < (5 << 18)) far += "{\"id\":1,\"name\":\"read\",\"pid\":7,\"ph\":\"X\"}\n";
   write_file(directory / "t.pfw", far + opening(kRun, kProcess));
   CHECK(look(directory, "t.pfw").what == What::kFinished);
   const std::string mine = opening(kRun, kProcess);
@@ -244,9 +249,9 @@ TEST_CASE("the files of a finished run are cleared, and nobody else's") {
   write_file(directory / "t-99999999-42-abcdef.pfw.gz", "mine");
   write_file(directory / "tt-12345678-42-abcdef.pfw.gz", "mine");
   dft::session::clear_finished(place, "t.pfw.gz", {What::kFinished, 1, 1, run});
-  CHECK(directory.list() ==
-        std::vector<std::string>{"t-12345678-notes.txt", "t-99999999-42-abcdef.pfw.gz", "t.pfw.gz",
-                                 "tt-12345678-42-abcdef.pfw.gz"});
+  CHECK(directory.list() == std::vector<std::string>{"t-12345678-notes.txt",
+                                                     "t-99999999-42-abcdef.pfw.gz", "t.pfw.gz",
+                                                     "tt-12345678-42-abcdef.pfw.gz"});
 }
 
 TEST_CASE("the twin of a trace goes with its run, unless it is no trace") {

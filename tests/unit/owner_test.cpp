@@ -22,8 +22,8 @@ namespace {
 class Process {
  public:
   explicit Process(const char* spool = ".a.pfw.spool") : spool_(spool) {
-    shared_ = static_cast<Shared*>(::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                                          MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    shared_ = static_cast<Shared*>(
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     pid_ = fixture::start_child([this] {
       int error = 0;
       if (Spool::create((directory_ / spool_).c_str(), 100, &error) == nullptr) return 1;
@@ -142,8 +142,9 @@ TEST_CASE("a mapped file is found though the directory has its name in it") {
 }
 
 TEST_CASE("a mapped file is found whatever characters its name has") {
-  for (const char* name : {".a b.pfw.spool", ".a\nb.pfw.spool", ".a\\b.pfw.spool", ".\xff.pfw.spool"}) {
-    CAPTURE(name);
+  for (const char* name :
+       {".a b.pfw.spool", ".a\nb.pfw.spool", ".a\\b.pfw.spool", ".\xff.pfw.spool"}) {
+    CAPTURE(std::string(name));
     Process process(name);
     CHECK(process.life() == Life::kRuns);
   }
@@ -156,8 +157,8 @@ TEST_CASE("a mapped file is found in a long map of memory") {
   std::vector<Spool*> spools;
   for (int i = 0; i < 300; ++i) {
     int error = 0;
-    spools.push_back(Spool::create((directory / (".s" + std::to_string(i) + ".spool")).c_str(), 100,
-                                   &error));
+    spools.push_back(
+        Spool::create((directory / (".s" + std::to_string(i) + ".spool")).c_str(), 100, &error));
     REQUIRE(spools.back() != nullptr);
   }
   Owner self{};
@@ -229,8 +230,8 @@ TEST_CASE("a process whose first thread has ended still runs") {
     Owner owner;
     std::atomic<int> ready;
   };
-  auto* shared = static_cast<Shared*>(::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                                             MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* shared = static_cast<Shared*>(
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const TemporaryDirectory directory;
   const pid_t pid = fixture::start_child([&] {
     int error = 0;

@@ -1,5 +1,5 @@
-// Recording as a session sets it up, without the session: a spool, its sink, and the hooks of the lanes.
-// Used by the tests of lanes and spans; the state is the process's, so one at a time.
+// Recording as a session sets it up, without the session: a spool, its sink, and the hooks of the
+// lanes. Used by the tests of lanes and spans; the state is the process's, so one at a time.
 #pragma once
 #include <map>
 
@@ -23,10 +23,12 @@ class Recording {
     buffer::g_hooks = {};
     buffer::g_hooks.begin = [] { return buffer::generation_is_live(); };
     buffer::g_hooks.make_room = [](auto...) { return g_sink != nullptr && g_sink->make_room(); };
+    buffer::g_hooks.ask_writer = [](auto...) { return false; };
     buffer::g_hooks.filled = [] { g_filled.fetch_add(1); };
     buffer::g_spool.store(spool_);
     buffer::g_on.store(true);
     g_filled.store(0);
+    buffer::new_epoch();  // ids begin anew, as in a process of its own
     buffer::new_generation();
   }
   ~Recording() {

@@ -1,5 +1,5 @@
-// Recovery with others about: two recoverers at once, one that dies on the way, spools on another file
-// system that a note stands for.
+// Recovery with others about: two recoverers at once, one that dies on the way, spools on another
+// file system that a note stands for.
 #include <sys/file.h>
 
 #include <numeric>

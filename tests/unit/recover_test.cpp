@@ -42,7 +42,8 @@ std::vector<std::uint64_t> range(std::uint64_t from, std::uint64_t to) {
   return list;
 }
 
-// A process that records `events` spans, of which the first ones may be in the file already, and is killed.
+// A process that records `events` spans, of which the first ones may be in the file already, and is
+// killed.
 void record_and_die(const std::string& spool_path, const std::string& directory, const char* trace,
                     std::uint64_t events, std::uint64_t flushed = 0, std::uint64_t run = 1) {
   const int result = fixture::in_child([&] {
@@ -55,7 +56,8 @@ void record_and_die(const std::string& spool_path, const std::string& directory,
     for (std::uint64_t id = 1; id <= events; ++id) {
       if (!fixture::put(*chunk, fixture::make_span(id))) {
         fixture::set_state(*chunk, ChunkState::kFull);
-        if (!fixture::grow(*spool, 10, false) || (chunk = spool->take(10, false, 77)) == nullptr) return 2;
+        if (!fixture::grow(*spool, 10, false) || (chunk = spool->take(10, false, 77)) == nullptr)
+          return 2;
         fixture::put(*chunk, fixture::make_span(id));
       }
       if (id == flushed) {
@@ -74,6 +76,12 @@ void change_head(const std::string& path, Change change) {
   const fixture::Image image(read_file(path));
   change(image.head());
   write_file(path, {reinterpret_cast<const char*>(image.data()), image.size()});
+}
+
+// As if nobody had written to it for two days.
+void make_old(const std::string& path) {
+  const timespec then[2] = {{::time(nullptr) - 2 * 86400, 0}, {::time(nullptr) - 2 * 86400, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, path.c_str(), then, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
 Outcome recover(const TemporaryDirectory& directory, const char* name = kName, bool force = false) {
@@ -122,22 +130,17 @@ TEST_CASE("an owner that cannot be seen is left alone until it is silent for lon
   const Place place;
   record_and_die(place / kName, place.path(), "t.pfw", 5);
   const auto now = static_cast<std::uint64_t>(::time(nullptr));
-  const auto with_heartbeat = [&](std::uint64_t when) {
-    change_head(place / kName, [&](SpoolHead& head) {
-      std::strcpy(head.owner.host, "elsewhere");
-      head.owner.boot[0] ^= 1;
-      head.heartbeat.store(when);
-    });
-    change_head(place / kName, [](SpoolHead& head) { head.owner.boot[0] ^= 1; });
-  };
-  with_heartbeat(now);
-  change_head(place / kName, [](SpoolHead& head) { ++head.owner.pid_namespace; });
+  change_head(place / kName, [&](SpoolHead& head) {
+    ++head.owner.pid_namespace;
+    head.heartbeat.store(now);
+  });
   CHECK(recover(place) == Outcome::kUnknown);
   change_head(place / kName, [&](SpoolHead& head) { head.heartbeat.store(now - 23 * 3600); });
   CHECK(recover(place) == Outcome::kUnknown);
   CHECK_FALSE(fixture::exists(place / "t.pfw"));
   SUBCASE("silent") {
     change_head(place / kName, [&](SpoolHead& head) { head.heartbeat.store(now - 25 * 3600); });
+    make_old(place / kName);
     CHECK(recover(place) == Outcome::kRecovered);
   }
   SUBCASE("by force") { CHECK(recover(place, kName, true) == Outcome::kRecovered); }
@@ -221,6 +224,20 @@ TEST_CASE("what is no spool stays, whatever it is") {
   auto after = place.list();
   std::erase(after, "said");
   CHECK(after == before);
+}
+
+TEST_CASE("an old file that is no spool stays, an old empty one of ours goes") {
+  const Place place;
+  write_file(place / ".zero.spool", std::string(100000, '\0') + "mine");
+  write_file(place / ".nul.spool", std::string(1, '\0') + std::string(100000, 'x'));
+  write_file(place / ".short.spool", "mine");
+  write_file(place / ".empty.spool", "");
+  for (const std::string& name : place.list()) make_old(place / name);
+  Found found;
+  CHECK(recover_directory(place.path(), {}, found) == 0);
+  CHECK(fixture::exists(place / ".nul.spool"));
+  CHECK(fixture::exists(place / ".short.spool"));
+  CHECK_FALSE(fixture::exists(place / ".empty.spool"));
 }
 
 TEST_CASE("a spool that names another file than a trace beside it is refused") {

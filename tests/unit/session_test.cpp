@@ -1,4 +1,5 @@
-// A whole session through the C functions, each in a process of its own: the state is the process's.
+// A whole session through the C functions, each in a process of its own: the state is the
+// process's.
 #include "session/session.hpp"
 
 #include <set>

@@ -1,5 +1,5 @@
-// A death at every step of a drain: the spool as it was left, and the file as it was left, are finished by
-// somebody else. Whatever the step, the trace has every record exactly once.
+// A death at every step of a drain: the spool as it was left, and the file as it was left, are
+// finished by somebody else. Whatever the step, the trace has every record exactly once.
 #include <numeric>
 
 #include "fixture.hpp"
@@ -23,22 +23,24 @@ namespace {
 constexpr const char* kSpoolName = ".t.pfw.spool";
 
 enum class Step {
-  kBefore,        // nothing begun
-  kIntended,      // the intent is there, the file as before
-  kHalfWritten,   // a part of the block is in the file
-  kWritten,       // all of it is, and nothing in the spool says so
-  kDone,          // done_number is stored
-  kCounted,       // sizes and counts too
-  kHalfDrained,   // the first chunk knows
-  kDrained,       // all chunks know
-  kApplied,       // applied_number is stored
-  kHalfFreed,     // a drained chunk was half reset
-  kEverything,    // as it was after the drain
+  kBefore,       // nothing begun
+  kIntended,     // the intent is there, the file as before
+  kHalfWritten,  // a part of the block is in the file
+  kWritten,      // all of it is, and nothing in the spool says so
+  kDone,         // done_number is stored
+  kCounted,      // sizes and counts too
+  kHalfDrained,  // the first chunk knows
+  kDrained,      // all chunks know
+  kApplied,      // applied_number is stored
+  kHalfFreed,    // a drained chunk was half reset
+  kEverything,   // as it was after the drain
 };
 constexpr int kSteps = 11;
 
-// The parts of the head that a drain writes, up to this step: the order is that of Sink::write_block.
-void compose(Step step, const Image& image, const Image& after, const std::vector<std::uint64_t>& chunks) {
+// The parts of the head that a drain writes, up to this step: the order is that of
+// Sink::write_block.
+void compose(Step step, const Image& image, const Image& after,
+             const std::vector<std::uint64_t>& chunks) {
   SpoolHead& head = image.head();
   SpoolHead& later = after.head();
   head.next_id.store(later.next_id.load());
@@ -123,7 +125,7 @@ void check_step(const Scene& scene, Step step, bool compressed) {
   SpoolHead& head = image.head();
   if (!file.empty()) {
     fixture::write_file(trace, file);
-    struct stat info {};
+    struct stat info{};
     REQUIRE(::stat(trace.c_str(), &info) == 0);
     if (head.trace_inode != 0) head.trace_inode = info.st_ino;  // the copy's is another
   }

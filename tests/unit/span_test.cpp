@@ -129,7 +129,8 @@ TEST_CASE("the short way fills a chunk to its end and not past it") {
   for (const auto& item : recording.records()) {
     const std::uint32_t args = static_cast<std::uint32_t>(found.size()) % 12;
     REQUIRE(item.args.size() == args * 16);
-    if (args > 0) REQUIRE(item.args.ends_with(fixture::make_arg(args, ArgType::kUint, found.size())));
+    if (args > 0)
+      REQUIRE(item.args.ends_with(fixture::make_arg(args, ArgType::kUint, found.size())));
     found.push_back(item.head.id);
   }
   CHECK(found == ids);
@@ -186,7 +187,8 @@ TEST_CASE("a span that outlives the one around it has a lane of its own") {
   CHECK(spans[b.id].parent == a.id);
 }
 
-TEST_CASE("a span that outlives its parent and ends under newer, deeper ones leaves them in place") {
+TEST_CASE(
+    "a span that outlives its parent and ends under newer, deeper ones leaves them in place") {
   Recording recording;
   Open a;
   Open b;  // level 2
@@ -317,8 +319,7 @@ TEST_CASE("arguments stay in the order in which they were given, in place or on 
   args.clear();
   CHECK(args.args_size() == 0);
   args.put(9, ArgType::kUint, 1);  // in place again
-  CHECK(bytes_of(args) ==
-        fixture::make_arg(9, ArgType::kUint, 1));
+  CHECK(bytes_of(args) == fixture::make_arg(9, ArgType::kUint, 1));
   args.clear();
 }
 
@@ -328,8 +329,7 @@ TEST_CASE("a string argument of any length is padded with zeros") {
     std::memset(static_cast<void*>(&args), 0xee, sizeof args);  // what a stack would hold
     args.init();
     args.put_bytes(1, ArgType::kString, std::string(n, 'x'));
-    CHECK(bytes_of(args) ==
-          fixture::make_bytes(1, ArgType::kString, std::string(n, 'x')));
+    CHECK(bytes_of(args) == fixture::make_bytes(1, ArgType::kString, std::string(n, 'x')));
     args.clear();
   }
 }
@@ -356,8 +356,8 @@ TEST_CASE("a span's arguments are in its record, also when they are many") {
   a.close();
   const auto found = recording.records();
   REQUIRE(found.size() == 1);
-  CHECK(found[0].args == fixture::make_arg(3, ArgType::kInt, 42) +
-                             fixture::make_bytes(4, ArgType::kString, text));
+  CHECK(found[0].args ==
+        fixture::make_arg(3, ArgType::kInt, 42) + fixture::make_bytes(4, ArgType::kString, text));
 }
 
 TEST_CASE("names without an id travel in the record") {
@@ -365,9 +365,8 @@ TEST_CASE("names without an id travel in the record") {
   args.init();
   CHECK(dft::buffer::inline_names(args, 0, "name", 5, "cat") == dft::record::kInlineName);
   CHECK(dft::buffer::inline_names(args, 5, "name", 0, "cat") == dft::record::kInlineCategory);
-  CHECK(bytes_of(args) ==
-        fixture::make_bytes(0, ArgType::kString, "name") +
-            fixture::make_bytes(0, ArgType::kString, "cat"));
+  CHECK(bytes_of(args) == fixture::make_bytes(0, ArgType::kString, "name") +
+                              fixture::make_bytes(0, ArgType::kString, "cat"));
   CHECK(dft::buffer::inline_names(args, 5, "name", 6, "cat") == 0);
   args.clear();
 }

@@ -41,11 +41,12 @@ TEST_CASE("a new spool is a private file with its space reserved and six small c
   const TemporaryDirectory directory;
   Spool* spool = create(directory / "s.spool");
   REQUIRE(spool != nullptr);
-  struct stat info {};
+  struct stat info{};
   REQUIRE(::stat((directory / "s.spool").c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0600);
   CHECK(info.st_size == static_cast<off_t>(kFixedSize + dft::buffer::kPage + 6 * kSmallChunk));
-  CHECK(static_cast<std::uint64_t>(info.st_blocks) * 512 >= static_cast<std::uint64_t>(info.st_size));
+  CHECK(static_cast<std::uint64_t>(info.st_blocks) * 512 >=
+        static_cast<std::uint64_t>(info.st_size));
   CHECK(std::memcmp(spool->head().magic, dft::buffer::kMagic, 8) == 0);
   CHECK(spool->head().ready.load() == 0);
   CHECK(spool->large_chunks() == 0);
@@ -121,13 +122,13 @@ TEST_CASE("a file size limit stops a spool, and kills nobody") {
     int error = 0;
     Spool* spool = Spool::create(path.c_str(), 100, &error);
     if (spool == nullptr) return 5;
-    struct stat before {};
+    struct stat before{};
     ::stat(path.c_str(), &before);
     // A smaller step is tried when the large one does not fit.
     while (fixture::grow(*spool, 100, false)) {
     }
     if (spool->large_chunks() > 2) return 6;
-    struct stat after {};
+    struct stat after{};
     ::stat(path.c_str(), &after);
     if (after.st_size > 256 << 10) return 7;
     if (spool->take(100, true, 1) == nullptr) return 8;  // what was there still serves
@@ -148,8 +149,8 @@ TEST_CASE("a limit of the address space stops a spool, and leaves no file") {
     if (::setrlimit(RLIMIT_AS, &limit) != 0) return 2;
     if (Spool::create(path.c_str(), 100, &error) != nullptr || error != -ENOMEM) return 3;
     if (::access(path.c_str(), F_OK) == 0) return 4;
-    struct stat before {};
-    struct stat after {};
+    struct stat before{};
+    struct stat after{};
     ::stat((directory / "first").c_str(), &before);
     if (fixture::grow(*spool, 100, false)) return 5;
     ::stat((directory / "first").c_str(), &after);

@@ -13,7 +13,7 @@ using fixture::TemporaryDirectory;
 namespace {
 
 std::uint64_t inode(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::lstat(path.c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
@@ -70,8 +70,12 @@ TEST_CASE("a symbolic link is never followed") {
     FileState state{};
     REQUIRE(append(directory.path(), "t.pfw", "new\n", state) == 0);
     REQUIRE(::rename((directory / "t.pfw").c_str(), (directory / "moved").c_str()) == 0);
-    SUBCASE("to something else") { REQUIRE(::symlink("victim", (directory / "t.pfw").c_str()) == 0); }
-    SUBCASE("to the trace itself") { REQUIRE(::symlink("moved", (directory / "t.pfw").c_str()) == 0); }
+    SUBCASE("to something else") {
+      REQUIRE(::symlink("victim", (directory / "t.pfw").c_str()) == 0);
+    }
+    SUBCASE("to the trace itself") {
+      REQUIRE(::symlink("moved", (directory / "t.pfw").c_str()) == 0);
+    }
     CHECK(append(directory.path(), "t.pfw", "more\n", state) == -ESTALE);
     CHECK(cut_back(directory.path(), "t.pfw", {state.inode, 2}) == -ESTALE);
     CHECK(read_file(directory / "moved") == "new\n");
@@ -100,7 +104,7 @@ TEST_CASE("a file that was removed or replaced is not written to") {
   CHECK(state.inode == before.inode);
   CHECK(cut_back(directory.path(), "t.pfw", state) == -ESTALE);
   CHECK(directory.list() == list);
-  struct stat info {};
+  struct stat info{};
   if (::lstat((directory / "t.pfw").c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
     CHECK(read_file(directory / "t.pfw") == "mine\n");
   }
@@ -134,7 +138,8 @@ TEST_CASE("a block that does not fit leaves the file as it was") {
     const std::string large(200, 'x');
     FileState state{};
     if (append(directory.path(), "t.pfw", large, state) != -EFBIG || state.size != 0) return 2;
-    if (fixture::exists(directory / "t.pfw") || fixture::exists(directory / ".t.pfw.part")) return 3;
+    if (fixture::exists(directory / "t.pfw") || fixture::exists(directory / ".t.pfw.part"))
+      return 3;
     if (append(directory.path(), "t.pfw", "small\n", state) != 0) return 4;
     if (append(directory.path(), "t.pfw", large, state) != -EFBIG || state.size != 6) return 5;
     // The part that did fit was cut off again.

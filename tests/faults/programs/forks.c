@@ -14,7 +14,7 @@ static void* worker(void* argument) {
   for (long i = 0; !stop; ++i) {
     record(who, i, 0);
     set_counter(&counters[who], (uint64_t)i + 1);
-    if (i % 50 == 0) usleep(400); /* full speed in between */
+    if (i % 25 == 0) usleep(4000); /* full speed in between */
   }
   return NULL;
 }

@@ -51,7 +51,7 @@ static void on_alarm(int number) {
       waitpid(child, NULL, 0);
     }
   }
-  armed = 0;
+  if (child_of == 0) armed = 0;
   errno = saved;
 }
 

@@ -51,7 +51,7 @@ static void* endless(void* argument) {
     set_counter(&counters[who], (uint64_t)i + 1);
     if (i % 16 == 0 && strcmp(how, "cancel") == 0) usleep(10);
     if (now) pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
-    for (volatile int p = 0; p < 300; ++p) continue;
+    for (volatile int p = 0; p < 5000; ++p) continue;
     if (now) pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &old);
   }
   return NULL;
