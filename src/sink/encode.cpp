@@ -24,6 +24,7 @@ char* put(char* to, const char (&literal)[N]) {
   return to + N - 1;
 }
 char* put(char* to, std::string_view text) {
+  if (text.empty()) return to;  // an empty view may have no address, which memcpy must not be given
   std::memcpy(to, text.data(), text.size());
   return to + text.size();
 }

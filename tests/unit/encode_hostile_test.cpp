@@ -166,6 +166,15 @@ TEST_CASE("names are escaped, and those that are missing are shown as such") {
   CHECK(table.text(4999).size() <= 1);  // never given: nothing, or the sign for it
 }
 
+TEST_CASE("names without any text are empty in the line") {
+  Bench bench;
+  const std::string names = make_name(1, "") + make_name(2, "");
+  REQUIRE(
+      bench.encoder.names().read(reinterpret_cast<const std::byte*>(names.data()), names.size()));
+  REQUIRE(bench.encode(fixture::make_span(1)) == Result::kDone);
+  CHECK(bench.out.view().find("\"name\":\"\",\"cat\":\"\"") != std::string_view::npos);
+}
+
 TEST_CASE("a table of names that is damaged is refused, what came before it stands") {
   const std::string good = make_name(1, "one");
   const std::string bad[] = {
