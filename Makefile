@@ -134,7 +134,7 @@ fuzz: bootstrap-test ## Run each fuzz target for FUZZ_SECONDS (10)
 	  printf '%s: ' "$$name"; \
 	  [ -d "$$corpus" ] || corpus=; \
 	  (cd $(BUILD) && asan/bin/$$name -max_total_time=$(FUZZ_SECONDS) -runs=10000000 -max_len=65536 \
-	    $${corpus:+../$$corpus}); \
+	    $${corpus:+../$$corpus}) || exit 1; \
 	done
 
 CHECK_BUILD := -DDFTRACER_WERROR=ON -DDFTRACER_BUILD_TESTS=ON -DDFTRACER_BUILD_FUZZ=ON \

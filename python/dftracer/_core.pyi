@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping, Optional, Union
+from collections.abc import Mapping
+from typing import Any
 
-_Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
+_Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 def initialize(
-    log_file: Optional[_Path] = None,
-    data_dirs: Optional[_Path] = None,
+    log_file: _Path | None = None,
+    data_dirs: _Path | None = None,
     process_id: int = -1,
 ) -> bool: ...
 def finalize() -> None: ...
@@ -15,6 +16,6 @@ def flush() -> None: ...
 def active() -> bool: ...
 def time() -> int: ...
 def complete(
-    name: str, category: str, start: float, duration: float, *arguments: Optional[Mapping[str, Any]]
+    name: str, category: str, start: float, duration: float, *arguments: Mapping[str, Any] | None
 ) -> None: ...
 def metadata(key: str, value: str) -> None: ...

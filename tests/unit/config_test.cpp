@@ -149,13 +149,10 @@ TEST_CASE("texts") {
 
 TEST_CASE("data directories") {
   using Case = std::pair<const char*, Strings>;
-  for (const auto& [value, expected] : {Case{"/a", {"/a"}},
-                                        Case{"/a:/b", {"/a", "/b"}},
-                                        Case{":/a::/b:", {"/a", "/b"}},
-                                        Case{"/a:/a:/b:/a", {"/a", "/b"}},
-                                        Case{":::", {}},
-                                        Case{"all", {"all"}},
-                                        Case{"/with space:rel", {"/with space", "rel"}}}) {
+  for (const auto& [value, expected] :
+       {Case{"/a", {"/a"}}, Case{"/a:/b", {"/a", "/b"}}, Case{":/a::/b:", {"/a", "/b"}},
+        Case{"/a:/a:/b:/a", {"/a", "/b"}}, Case{":::", {}}, Case{"all", {"all"}},
+        Case{"/with space:rel", {"/with space", "rel"}}}) {
     CAPTURE(value);
     const Result result = read_on({std::string("DFTRACER_DATA_DIR=") + value});
     CHECK(result.config.data_dirs == expected);
@@ -191,7 +188,9 @@ TEST_CASE("hostile values are shortened and made visible") {
                  {"a\\x0ab\\x09c\\x1b[31m\\x7f"});
   check_one_line(read_on({"DFTRACER_DISABLE_IO=\xff\xc3\xa9\xc0\xaf\xed\xa0\x80\xf0\x9f"}),
                  {"\\xff\xc3\xa9\\xc0\\xaf\\xed\\xa0\\x80\\xf0\\x9f"});
-  check_one_line(read_on({"DFTRACER_DISABLE_IO=\xc2\x9b" "1m"}), {"\\xc2\\x9b1m"});
+  check_one_line(read_on({"DFTRACER_DISABLE_IO=\xc2\x9b"
+                          "1m"}),
+                 {"\\xc2\\x9b1m"});
   check_one_line(read_on({"DFTRACER_\n\x01=1"}), {"DFTRACER_\\x0a\\x01 is not a setting"});
   const Result name = read_on({"DFTRACER_" + huge + "=1"});
   check_one_line(name, {"xxx... is not a setting"});
@@ -201,12 +200,10 @@ TEST_CASE("a variable that is no setting") {
   check_one_line(read_on({"DFTRACER_COLOUR=1"}), {"DFTRACER_COLOUR is not a setting"});
   CHECK_FALSE(contains(read_on({"DFTRACER_COLOUR=1"}).lines[0], "did you mean"));
   using Case = std::pair<const char*, const char*>;
-  for (const auto& [wrong, right] : {Case{"DFTRACER_LOGFILE", "DFTRACER_LOG_FILE"},
-                                     Case{"DFTRACER_ENABLED", "DFTRACER_ENABLE"},
-                                     Case{"DFTRACER_DATA_DIRS", "DFTRACER_DATA_DIR"},
-                                     Case{"DFTRACER_INT", "DFTRACER_INIT"},
-                                     Case{"DFTRACER_log_file", ""},
-                                     Case{"DFTRACER_INC_METDATA", "DFTRACER_INC_METADATA"}}) {
+  for (const auto& [wrong, right] :
+       {Case{"DFTRACER_LOGFILE", "DFTRACER_LOG_FILE"}, Case{"DFTRACER_ENABLED", "DFTRACER_ENABLE"},
+        Case{"DFTRACER_DATA_DIRS", "DFTRACER_DATA_DIR"}, Case{"DFTRACER_INT", "DFTRACER_INIT"},
+        Case{"DFTRACER_log_file", ""}, Case{"DFTRACER_INC_METDATA", "DFTRACER_INC_METADATA"}}) {
     CAPTURE(wrong);
     const Result result = read_on({std::string(wrong) + "=x"});
     if (*right == '\0') {
@@ -266,8 +263,8 @@ TEST_CASE("of a variable that is there twice the first counts, as with getenv") 
 
 TEST_CASE("a secure process ignores every variable") {
   TemporaryFile file("enable: true\n");
-  const Result result = read({"DFTRACER_ENABLE=1", "DFTRACER_LOG_FILE=/etc/x", "DFTRACER_X=1",
-                              file.variable()}, true);
+  const Result result = read(
+      {"DFTRACER_ENABLE=1", "DFTRACER_LOG_FILE=/etc/x", "DFTRACER_X=1", file.variable()}, true);
   CHECK(result.config == Config{});
   CHECK(result.lines.empty());
   CHECK(read({"DFTRACER_ENABLE=nonsense"}, true).lines.empty());
@@ -296,10 +293,11 @@ TEST_CASE("the environment wins over the file, in both directions") {
 
   CHECK_FALSE(read({on.variable(), "DFTRACER_ENABLE=0"}).config.enable);
   CHECK_FALSE(read({on.variable(), "DFTRACER_ENABLE="}).config.enable);
-  const Config both = read({"DFTRACER_LOG_FILE=/e", "DFTRACER_TRACE_COMPRESSION=1",
-                            "DFTRACER_TIME_METRIC=US", "DFTRACER_INIT=FUNCTION", on.variable(),
-                            "DFTRACER_INC_METADATA=1", "DFTRACER_DISABLE_IO=0",
-                            "DFTRACER_DISABLE_TIDS=0"}).config;
+  const Config both =
+      read({"DFTRACER_LOG_FILE=/e", "DFTRACER_TRACE_COMPRESSION=1", "DFTRACER_TIME_METRIC=US",
+            "DFTRACER_INIT=FUNCTION", on.variable(), "DFTRACER_INC_METADATA=1",
+            "DFTRACER_DISABLE_IO=0", "DFTRACER_DISABLE_TIDS=0"})
+          .config;
   CHECK(both.enable);
   CHECK(both.log_file == "/e");
   CHECK(both.compression);

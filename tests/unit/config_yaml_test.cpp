@@ -185,11 +185,10 @@ TEST_CASE("documents, tags, styles") {
 }
 
 TEST_CASE("bytes that are not YAML") {
-  for (std::string_view text : {std::string_view("\xff\xfe"), std::string_view("a\0b", 3),
-                                std::string_view("enable: \xc3\x28"), std::string_view("\t\t:\t"),
-                                std::string_view("{"), std::string_view("*"),
-                                std::string_view("%YAML 9.9\n---\n"),
-                                std::string_view("- - - ?")}) {
+  for (std::string_view text :
+       {std::string_view("\xff\xfe"), std::string_view("a\0b", 3),
+        std::string_view("enable: \xc3\x28"), std::string_view("\t\t:\t"), std::string_view("{"),
+        std::string_view("*"), std::string_view("%YAML 9.9\n---\n"), std::string_view("- - - ?")}) {
     const Result result = yaml(text);
     for (const std::string& line : result.lines) CHECK(line.starts_with("dftracer: c.yaml:"));
     CHECK(result.config == Config{});

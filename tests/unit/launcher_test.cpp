@@ -42,8 +42,8 @@ TEST_CASE("job") {
   CHECK(step != job({"SLURM_JOB_ID=12", "SLURM_STEP_ID=1"}));
   CHECK(step != job({"SLURM_JOB_ID=1", "SLURM_STEP_ID=20"}));
   CHECK(job({"SLURM_JOB_ID=12"}).empty());
-  for (const char* name : {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "FLUX_JOB_ID",
-                           "PALS_APID"}) {
+  for (const char* name :
+       {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID", "FLUX_JOB_ID", "PALS_APID"}) {
     CAPTURE(name);
     CHECK_FALSE(job({std::string(name) + "=x"}).empty());
     CHECK(job({std::string(name) + "=x"}) != job({std::string(name) + "=y"}));

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping, Optional, Union
+from collections.abc import Mapping
+from typing import Any, Optional, Union
 
 from dftracer import _core
 
@@ -13,15 +14,15 @@ Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Arguments = Optional[Mapping[str, Any]]
 
 
-class dftracer:  # noqa: N801  the name that users know
+class dftracer:
     """Starts and ends the trace of this process, and records single events into it."""
 
-    _instance: Optional[dftracer] = None
+    _instance: dftracer | None = None
 
     @staticmethod
     def initialize_log(
-        logfile: Optional[Path] = None,
-        data_dir: Optional[Path] = None,
+        logfile: Path | None = None,
+        data_dir: Path | None = None,
         process_id: int = -1,
     ) -> dftracer:
         """Start recording into `logfile` ("d/t.pfw" gives d/t.pfw.gz) and return the logger.
@@ -40,7 +41,7 @@ class dftracer:  # noqa: N801  the name that users know
         return dftracer._instance
 
     def get_time(self) -> int:
-        """Microseconds of the Unix epoch, on the line of the events; 0 while nothing is recorded."""
+        """Time as events have it, in microseconds; 0 while nothing is recorded."""
         return _core.time()
 
     def log_event(
