@@ -195,8 +195,8 @@ class Measures:
             return (runs.median(subject, key) - base) / 1024
 
         def shown(subject: str) -> str:
-            tenth = grown(subject, "tenth_kb")
-            return f"{grown(subject, 'peak_kb'):.1f} MiB, {tenth:.1f} after a tenth"
+            half = grown(subject, "half_kb")
+            return f"{grown(subject, 'peak_kb'):.1f} MiB, {half:.1f} after half"
 
         crowd = self._turns(
             lambda s: self.bench.run(
@@ -213,7 +213,7 @@ class Measures:
                 return MISSING
             return f"{crowd_kb[subject] / 1024:.1f} MiB, {crowd_ms[subject]:.0f} ms"
 
-        flat = grown("ours", "peak_kb") - grown("ours", "tenth_kb") <= 1.0
+        flat = grown("ours", "peak_kb") - grown("ours", "half_kb") <= 1.0
         final = {s: runs.median(s, "finalize_ns") / 1e6 for s in self.subjects}
         return [
             Row(

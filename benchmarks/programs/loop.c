@@ -12,7 +12,7 @@ static struct {
   int mixed;
   long pause_every;
   long pause_us;
-  uint64_t tenth_kb;
+  uint64_t half_kb;
 } g;
 
 static pthread_barrier_t g_start;
@@ -54,9 +54,9 @@ int main(int argc, char** argv) {
   const uint64_t wall_before = clock_ns(CLOCK_MONOTONIC);
   uint64_t loop_cpu = 0;
   if (threads == 1) {
-    loop_cpu = record(g.events / 10);
-    g.tenth_kb = memory_kb("VmHWM:");
-    loop_cpu += record(g.events - g.events / 10);
+    loop_cpu = record(g.events / 2);
+    g.half_kb = memory_kb("VmHWM:");
+    loop_cpu += record(g.events - g.events / 2);
   } else {
     pthread_t* ids = calloc((size_t)threads, sizeof *ids);
     uint64_t* cpu = calloc((size_t)threads, sizeof *cpu);
@@ -75,9 +75,9 @@ int main(int argc, char** argv) {
   DFTRACER_C_FINI();
   const uint64_t final_after = clock_ns(CLOCK_MONOTONIC);
   printf("{\"events\":%ld,\"loop_cpu_ns\":%" PRIu64 ",\"loop_wall_ns\":%" PRIu64
-         ",\"process_cpu_ns\":%" PRIu64 ",\"finalize_ns\":%" PRIu64 ",\"tenth_kb\":%" PRIu64
+         ",\"process_cpu_ns\":%" PRIu64 ",\"finalize_ns\":%" PRIu64 ",\"half_kb\":%" PRIu64
          ",\"peak_kb\":%" PRIu64 ",\"threads\":%d}\n",
          g.events * threads, loop_cpu, wall_after - wall_before, process_cpu_ns() - cpu_before,
-         final_after - final_before, g.tenth_kb, memory_kb("VmHWM:"), threads_at_end);
+         final_after - final_before, g.half_kb, memory_kb("VmHWM:"), threads_at_end);
   return 0;
 }
