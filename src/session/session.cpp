@@ -17,6 +17,7 @@
 #include "record/say.hpp"
 #include "recovery/owner.hpp"
 #include "recovery/recover.hpp"
+#include "session/claim.hpp"
 #include "session/facts.hpp"
 #include "session/naming.hpp"
 #include "sink/sink.hpp"
@@ -29,7 +30,7 @@ extern "C" char __libc_single_threaded __attribute__((weak));  // glibc 2.32 and
 namespace dft::session {
 namespace {
 
-constexpr std::size_t kPath = 4096 + 300;
+constexpr std::size_t kPath = kClaimPath;
 // Ids 1 to 6 are the opening records'; a process's first event is number 7, as in existing traces.
 constexpr std::uint64_t kFirstId = 1;
 constexpr std::uint64_t kOpeningIds = 6;
@@ -65,59 +66,6 @@ bool is_talkative(const Session& s) { return s.config.log_level <= LogLevel::kIn
 
 void keep_line(void* lines, const char* line) {
   static_cast<std::vector<std::string>*>(lines)->emplace_back(line);
-}
-
-// Names the trace and takes the name. The spool is complete but for its name; false when it has
-// none.
-bool claim(Session& s, buffer::Spool& spool, const char* passing, bool elsewhere, bool may_be_exact,
-           Existing& existing) {
-  buffer::SpoolHead& head = spool.head();
-  const std::uint64_t key = recovery::process_key(head.owner);
-  char path[kPath];
-  char base[256];
-  existing = {Existing::What::kNothing, 0, 0, 0};
-  for (int attempt = 0; attempt < 8; ++attempt) {
-    const bool exact = may_be_exact && attempt < 3;
-    if (exact && s.trace_name[0] != '\0') {
-      std::memcpy(head.trace_name, s.trace_name, sizeof head.trace_name);
-    } else if (exact) {
-      exact_name(s.place, head.trace_name);
-    } else {
-      keyed_name(s.place, s.run, head.owner.pid, head.trace_name);
-    }
-    spool_name(head.trace_name, base);
-    if (!sink::join(path, sizeof path, s.place.directory, "", base, "")) return false;
-    const int taken = take_name(passing, path);
-    if (taken == 0) {
-      // Holding the name, see what is there: it cannot change any more.
-      if (exact) existing = inspect(s.place, head.trace_name, s.run, key);
-      const bool foreign = existing.what == Existing::What::kForeign;
-      if (foreign) {
-        say("%s/%s is not a trace: left alone, this trace gets a name of its own",
-            s.place.directory, head.trace_name);
-      }
-      if (foreign || existing.what == Existing::What::kSameRun) {
-        if (take_name(path, passing) != 0) return false;
-        may_be_exact = false;
-        existing.what = Existing::What::kNothing;
-        continue;
-      }
-      if (elsewhere) {
-        std::strcpy(s.note, path);
-      } else {
-        spool.moved_to(path);
-      }
-      return true;
-    }
-    if (taken != -EEXIST) return false;
-    // A dead predecessor's: finish it, and the name is free. A living one keeps it.
-    recovery::Found found;
-    const auto outcome = recovery::recover_spool(s.place.directory, base, {}, found);
-    if (outcome != recovery::Outcome::kRecovered && outcome != recovery::Outcome::kNothing) {
-      may_be_exact = false;
-    }
-  }
-  return false;
 }
 
 bool write_note(const char* path, const char* spool) {
@@ -188,10 +136,16 @@ int open_spool(Session& s, bool may_be_exact) {
   }
   Existing existing{};
   const bool exact = may_be_exact && (s.place.exact || s.trace_name[0] != '\0');
-  if (!claim(s, *spool, elsewhere ? note : passing, elsewhere, exact, existing)) {
+  char path[kPath];
+  if (!claim(s.place, head, s.trace_name, elsewhere ? note : passing, exact, path, existing)) {
     if (elsewhere) sys::unlink(note);
     spool->retire(true);
     return -EACCES;
+  }
+  if (elsewhere) {
+    std::strcpy(s.note, path);
+  } else {
+    spool->moved_to(path);
   }
   const bool continued = existing.what == Existing::What::kSameProcess;
   std::uint64_t first_id = kFirstId;

@@ -8,30 +8,13 @@
 #include "buffer/layout.hpp"
 #include "record/clock.hpp"
 #include "record/event.hpp"
+#include "sink/name_table.hpp"
 #include "sink/text.hpp"
 
 namespace dft::sink {
 
-// Interned strings as the spool holds them, escaped once.
-class NameTable {
- public:
-  // Takes in the NameRecords of one chunk's payload.
-  bool read(const std::byte* payload, std::size_t size) noexcept;
-  // The escaped text; "?" for an id that is not there.
-  [[nodiscard]] std::string_view text(std::uint32_t id) const noexcept;
-  void free() noexcept {
-    escaped_.free();
-    places_.free();
-  }
-
- private:
-  struct Place {
-    std::uint32_t offset;
-    std::uint32_t length;
-  };
-  Text escaped_;
-  Text places_;  // of Place, indexed by id
-};
+// Enough for everything in a line but its strings.
+inline constexpr std::size_t kFixedPart = 512;
 
 struct Process {
   std::uint32_t pid;
@@ -73,6 +56,8 @@ class Encoder {
 
  private:
   bool line(const record::Head& head, const std::byte* args, Text& out) noexcept;
+  char* own_line(char* p, std::string_view name, std::uint64_t id) noexcept;
+  char* own_args(char* p, std::string_view phase) noexcept;
   bool metadata(const record::Head& head, const std::byte* args, Text& out) noexcept;
   bool arguments(const std::byte* from, const std::byte* to, bool first, Text& out) noexcept;
   bool room(Text& out, std::size_t n) noexcept {
