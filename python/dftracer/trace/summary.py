@@ -99,7 +99,13 @@ def summarise(path: Path, sample_lines: int = 3) -> Summary:
 
 def _process_of(summary: Summary, record: Record, args: Record) -> Process:
     pid = record.get("pid")
-    key = (pid if isinstance(pid, int) else 0, str(args.get("hhash", args.get("hostname", ""))))
+    number = pid if isinstance(pid, int) else 0
+    host = args.get("hhash", args.get("hostname"))
+    if host is None:  # a counter's arguments are its series: it names no host
+        known = (key for key in summary.processes if key[0] == number)
+        key = next(known, (number, ""))
+    else:
+        key = (number, str(host))
     process = summary.processes.get(key)
     if process is None:
         process = summary.processes[key] = Process(pid=key[0], host=key[1])
