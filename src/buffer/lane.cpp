@@ -16,6 +16,9 @@ constexpr std::uint32_t kIdBlock = 256;
 std::atomic<std::uint64_t> g_generations{0};
 std::atomic<std::uint32_t> g_serials{0};
 std::atomic<std::uint32_t> g_epoch{1};
+// Where there is no memory for a stack of its own, a thread's spans are taken to end in order.
+std::uint64_t g_no_stack[kStackDepth];
+static_assert(sizeof g_no_stack == kPage);
 std::atomic<bool> g_have_key{false};
 std::atomic<bool> g_wiped_on_fork{false};
 pthread_key_t g_exit_key;
@@ -27,7 +30,7 @@ constinit Hooks g_hooks{};
 constinit std::atomic<Spool*> g_spool{nullptr};
 constinit std::atomic<bool> g_on{false};
 constinit std::atomic<bool> g_forked{false};
-thread_local constinit ThreadState t_thread = {kNever, {}, 0, 0, 0, 0, 0, 0, 0, {}, 0, nullptr};
+thread_local constinit ThreadState t_thread = {kNever, {}, 0, 0, 0, 0, 0, 0, nullptr, 0, nullptr};
 
 namespace {
 
@@ -50,7 +53,8 @@ void thread_ends(void*) {
     if (ended.fetch_add(1) % 16 == 15 && g_hooks.filled != nullptr) g_hooks.filled();
   }
   if (t.handlers != nullptr) sys::unmap(t.handlers, kPage);
-  t = {kNever, {}, 0, 0, 0, 0, 0, 0, 0, {}, 0, nullptr};
+  if (t.stack != nullptr && t.stack != g_no_stack) sys::unmap(t.stack, kPage);
+  t = {kNever, {}, 0, 0, 0, 0, 0, 0, nullptr, 0, nullptr};
 }
 
 // The rest waits for the child's first event. But a fork inside a signal handler may have
@@ -201,10 +205,14 @@ ThreadState* attach_thread() noexcept {
     t.lane = {};
     t.next_id = t.last_id = 0;
   } else {
+    std::uint64_t* stack = t.stack;
     t = {};
     t.handlers = handlers;
+    t.stack = stack;
     t.live = std::uint64_t{g_serials.fetch_add(1) + 1} << 32 | epoch;
   }
+  if (t.stack == nullptr) t.stack = static_cast<std::uint64_t*>(sys::map_private(kPage));
+  if (t.stack == nullptr) t.stack = g_no_stack;
   t.generation = g_guard.load()->generation.load();
   t.thread = static_cast<std::uint32_t>(sys::thread_id());
   if (g_have_key.load()) pthread_setspecific(g_exit_key, &t);

@@ -26,6 +26,9 @@ struct Lane {
   bool used;  // has had a chunk before
 };
 
+// Spans nested deeper than this are taken to end in order.
+inline constexpr std::uint32_t kStackDepth = 512;
+
 struct ThreadState {
   std::uint64_t generation;
   Lane lane;
@@ -36,13 +39,7 @@ struct ThreadState {
       live;  // low half: g_epoch; high half: differs between threads. Never 0 once attached
   std::uint32_t level;  // open spans
   std::uint32_t thread;
-  std::uint32_t cuts;  // in use of `cut`
-  // Spans of this level and above that are older than this id have left the stack with one around
-  // them.
-  struct Cut {
-    std::uint64_t id;
-    std::uint32_t level;
-  } cut[4];
+  std::uint64_t* stack;       // ids of the open spans by level, as far as kStackDepth
   std::uint64_t handed_seen;  // g_handed at the last look
   Lane* handlers;  // lanes for signal handlers that interrupt a reserve, made when first needed
 };

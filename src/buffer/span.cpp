@@ -56,19 +56,10 @@ void hand_back(const Span& span) noexcept {
   g_handed.fetch_add(1);
 }
 
-bool is_cut(const ThreadState& t, std::uint64_t id, std::uint32_t level) noexcept {
-  for (std::uint32_t i = 0; i < t.cuts; ++i) {
-    if (id < t.cut[i].id && level >= t.cut[i].level) return true;
-  }
-  return false;
-}
-
-// A later cut at the same level or below says more than those before it.
-void add_cut(ThreadState& t, std::uint32_t level) noexcept {
-  while (t.cuts > 0 && t.cut[t.cuts - 1].level >= level) --t.cuts;
-  constexpr std::uint32_t kMost = sizeof t.cut / sizeof t.cut[0];
-  if (t.cuts == kMost) --t.cuts;
-  t.cut[t.cuts++] = {t.next_id, level};
+// A span has left the stack if one around it was ended first.
+bool on_stack(const ThreadState& t, std::uint64_t id, std::uint32_t level) noexcept {
+  if (level > t.level) return false;
+  return level > kStackDepth || t.stack[level - 1] == id;
 }
 
 // Takes the span off the thread's stack. A span that is no longer on it was crossed by its parent's
@@ -81,12 +72,11 @@ void leave(ThreadState& t, Span& span) noexcept {
     return;
   }
   if (t.parent != head.id) {
-    if (head.level >= t.level || is_cut(t, head.id, head.level)) {
+    if (!on_stack(t, head.id, head.level)) {
       head.flags |= record::kOwnLane;
       return;
     }
     // Spans inside it were never ended, or will be later: they leave the stack with it.
-    add_cut(t, head.level);
     t.level = head.level;
   }
   t.parent = head.parent;
@@ -106,7 +96,7 @@ void take_back(ThreadState& t) noexcept {
     again = covered = false;
     for (Handed& handed : g_handed_list) {
       if (handed.live != t.live) continue;
-      const bool gone = handed.level > t.level || is_cut(t, handed.id, handed.level);
+      const bool gone = !on_stack(t, handed.id, handed.level);
       if (handed.id == t.parent) {
         t.parent = handed.parent;
         --t.level;

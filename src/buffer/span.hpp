@@ -100,6 +100,8 @@ inline void open_span(ThreadState& t, Span& span, std::uint64_t id, std::uint32_
   head.id = id;
   head.parent = t.parent;
   t.parent = id;
+  if (level <= kStackDepth) [[likely]]
+    t.stack[level - 1] = id;
   span.draft.init();
   span.live = t.live;
 }
