@@ -1,7 +1,8 @@
 /* worst EVENTS
  * The dearest single call: every event is timed on its own, with the thread's CPU clock and the
  * wall clock. Reading the CPU clock costs some 200 to 300 ns and is part of the figures, as the
- * bare build shows. */
+ * bare build shows. In virtual machines the CPU clock now and then jumps by whole ticks, to more
+ * than the wall clock saw; a call cannot have used more than that. */
 #include "common.h"
 
 int main(int argc, char** argv) {
@@ -15,8 +16,9 @@ int main(int argc, char** argv) {
     const uint64_t wall_before = clock_ns(CLOCK_MONOTONIC);
     const uint64_t cpu_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     one_event((int)i, 4096);
-    const uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before;
+    uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before;
     const uint64_t wall = clock_ns(CLOCK_MONOTONIC) - wall_before;
+    if (cpu > wall) cpu = wall;
     if (cpu > worst_cpu) worst_cpu = cpu;
     if (wall > worst_wall) worst_wall = wall;
     over_100_us += cpu > 100000;
