@@ -30,9 +30,13 @@ file. They are read once, when a process starts; children inherit the variables.
 - **What is not understood is reported and left out**, in one line on the standard error stream (or
   in the file of `DFTRACER_LOG_PATH`); the program and its trace go on. That includes names that are
   not settings: a misspelt variable is named, with the one that was probably meant. When tracing is
-  off nothing is reported, except that the value of `DFTRACER_ENABLE` itself makes no sense.
+  off nothing is reported, except that the value of `DFTRACER_ENABLE` itself makes no sense, or that
+  the YAML file that was named cannot be used.
 - A program that runs with the rights of another user (set-user-ID and the like) ignores all of
   this, and is not traced.
+- **I/O calls are not followed yet in this version.** `DFTRACER_INIT=PRELOAD`, `DFTRACER_DATA_DIR`,
+  `DFTRACER_DISABLE_IO`, `DFTRACER_DISABLE_POSIX` and `DFTRACER_DISABLE_STDIO` are read and
+  checked, and take effect when they are.
 
 ## The YAML file
 
