@@ -3,6 +3,10 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/dftracer)
 
 install(TARGETS dftracer_core EXPORT dftracer-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET dftracer_preload)
+  install(TARGETS dftracer_preload EXPORT dftracer-targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 if(DFTRACER_ISAL_BUNDLE)
   install(FILES ${DFTRACER_ISAL_BUNDLE} RENAME ${DFTRACER_ISAL_SONAME}
     DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -11,7 +11,8 @@ SRC = ROOT / "src"
 CHAIN = ["record", "buffer", "sink", "recovery", "session"]
 ALLOWED = {room: set(CHAIN[: index + 1]) for index, room in enumerate(CHAIN)}
 ALLOWED["intercept"] = {*CHAIN, "intercept"}
-ALLOWED["bind"] = {*CHAIN, "bind"}
+ALLOWED["preload"] = {"intercept"}
+ALLOWED["bind"] = {*CHAIN, "intercept", "bind"}
 ALLOWED["reader"] = {"record", "reader"}
 
 QUOTED = re.compile(r'^\s*#\s*include\s+"([^"]+)"')

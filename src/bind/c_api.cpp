@@ -5,6 +5,7 @@
 
 #include <dftracer/dftracer.h>
 #include "buffer/span.hpp"
+#include "intercept/intercept.hpp"
 #include "record/slow_path.hpp"
 #include "recovery/recover.hpp"
 #include "session/session.hpp"
@@ -171,7 +172,9 @@ int begin_session(const char* log_file, const char* data_dirs, const int* proces
   request.data_dirs = data_dirs;
   request.rank = process_id != nullptr ? *process_id : -1;
   request.intercept = intercept;
-  return dft::session::start(request) ? 0 : -1;
+  if (!dft::session::start(request)) return -1;
+  if (intercept) dft::intercept::begin();
+  return 0;
 }
 
 }  // namespace
@@ -184,7 +187,16 @@ DFT_EXPORT int dftracer_initialize_no_bind(const char* log_file, const char* dat
                                            const int* process_id) {
   return begin_session(log_file, data_dirs, process_id, false);
 }
-DFT_EXPORT void dftracer_finalize(void) { dft::session::stop(); }
+DFT_EXPORT void dftracer_finalize(void) {
+  dft::session::stop();
+  if (!dft::session::active()) dft::intercept::end();
+}
+// The preload library's constructor. A program that says DFTRACER_INIT=FUNCTION starts by itself.
+DFT_EXPORT void dftracer_preload_begin(void) {
+  const char* mode = std::getenv("DFTRACER_INIT");
+  if (mode != nullptr && ::strcasecmp(mode, "FUNCTION") == 0) return;
+  begin_session(nullptr, nullptr, nullptr, true);
+}
 DFT_EXPORT void dftracer_flush(void) { dft::session::flush(); }
 DFT_EXPORT int dftracer_active(void) { return dft::session::active() ? 1 : 0; }
 DFT_EXPORT uint64_t dftracer_time(void) { return dft::session::now(); }

@@ -30,7 +30,8 @@ constinit Hooks g_hooks{};
 constinit std::atomic<Spool*> g_spool{nullptr};
 constinit std::atomic<bool> g_on{false};
 constinit std::atomic<bool> g_forked{false};
-thread_local constinit ThreadState t_thread = {kNever, {}, 0, 0, 0, 0, 0, 0, nullptr, 0, nullptr};
+thread_local constinit ThreadState t_thread = {kNever, {}, 0,       0, 0,       0,
+                                               0,      0,  nullptr, 0, nullptr, nullptr};
 
 namespace {
 
@@ -52,9 +53,10 @@ void thread_ends(void*) {
     static std::atomic<std::uint32_t> ended{0};
     if (ended.fetch_add(1) % 16 == 15 && g_hooks.filled != nullptr) g_hooks.filled();
   }
+  give_tally(t.tally);
   if (t.handlers != nullptr) sys::unmap(t.handlers, kPage);
   if (t.stack != nullptr && t.stack != g_no_stack) sys::unmap(t.stack, kPage);
-  t = {kNever, {}, 0, 0, 0, 0, 0, 0, nullptr, 0, nullptr};
+  t = {kNever, {}, 0, 0, 0, 0, 0, 0, nullptr, 0, nullptr, nullptr};
 }
 
 // The rest waits for the child's first event. But a fork inside a signal handler may have
@@ -206,13 +208,16 @@ ThreadState* attach_thread() noexcept {
     t.next_id = t.last_id = 0;
   } else {
     std::uint64_t* stack = t.stack;
+    Tally* tally = t.tally;
     t = {};
     t.handlers = handlers;
     t.stack = stack;
+    t.tally = tally;
     t.live = std::uint64_t{g_serials.fetch_add(1) + 1} << 32 | epoch;
   }
   if (t.stack == nullptr) t.stack = static_cast<std::uint64_t*>(sys::map_private(kPage));
   if (t.stack == nullptr) t.stack = g_no_stack;
+  if (t.tally == nullptr) t.tally = take_tally();
   t.generation = g_guard.load()->generation.load();
   t.thread = static_cast<std::uint32_t>(sys::thread_id());
   if (g_have_key.load()) pthread_setspecific(g_exit_key, &t);

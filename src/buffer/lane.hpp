@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "buffer/spool.hpp"
+#include "buffer/tally.hpp"
 
 namespace dft::buffer {
 
@@ -42,6 +43,7 @@ struct ThreadState {
   std::uint64_t* stack;       // ids of the open spans by level, as far as kStackDepth
   std::uint64_t handed_seen;  // g_handed at the last look
   Lane* handlers;  // lanes for signal handlers that interrupt a reserve, made when first needed
+  Tally* tally;    // of intercepted calls
 };
 extern thread_local constinit ThreadState t_thread __attribute__((tls_model("initial-exec")));
 

@@ -87,7 +87,7 @@ struct Intent {
 enum HeadFlag : std::uint32_t {
   kCompressed = 1,
   kNoThreadIds = 2,
-  kEnded = 4,  // the end record is in the trace
+  kEnded = 4,  // the end record is in the trace, or not wanted: another program goes on
 };
 
 struct SpoolHead {

@@ -112,6 +112,29 @@ void take_back(ThreadState& t) noexcept {
   t.handed_seen = covered ? ~std::uint64_t{0} : g_handed.load();
 }
 
+bool write_text(std::uint64_t live, record::Head head, std::string_view text) noexcept {
+  const std::size_t bytes = record::padded(text.size());
+  const std::size_t total = sizeof head + sizeof(record::Arg) + bytes;
+  const record::Arg arg{0, record::ArgType::kString, {}, text.size()};
+  head.size = static_cast<std::uint32_t>(total);
+  for (;;) {
+    ThreadState* t = this_thread();
+    if (t == nullptr || !same_epoch(t->live, live)) return false;
+    const Slot slot = reserve(*t, total);
+    if (slot.at == nullptr) {
+      if (slot.stale) continue;
+      return false;
+    }
+    std::memcpy(slot.at, &head, sizeof head);
+    std::memcpy(slot.at + sizeof head, &arg, sizeof arg);
+    std::byte* to = slot.at + sizeof head + sizeof arg;
+    if (bytes != 0) std::memset(to + bytes - 8, 0, 8);
+    std::memcpy(to, text.data(), text.size());
+    commit(*slot.lane, total);
+    return true;
+  }
+}
+
 void close_span(Span& span, std::uint64_t end) noexcept {
   ThreadState* t = this_thread();
   if (t != nullptr && same_epoch(t->live, span.live)) {

@@ -154,6 +154,9 @@ inline bool write_record(std::uint64_t live, record::Head head, const std::byte*
   }
 }
 
+// One record whose only argument is a string, however long, without a copy in between.
+bool write_text(std::uint64_t live, record::Head head, std::string_view text) noexcept;
+
 // The general ways: any thread, any order, any size. `close_span` records, `drop_span` does not.
 void close_span(Span& span, std::uint64_t end) noexcept;
 void drop_span(Span& span) noexcept;

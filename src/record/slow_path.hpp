@@ -10,23 +10,36 @@
 
 namespace dft {
 
+// How many slow paths this thread is in. What the program's allocator, say, does on our behalf is
+// not the program's own doing: interception lets it pass.
+extern thread_local constinit std::uint32_t t_slow __attribute__((tls_model("initial-exec")));
+
+// On a thread that has called vfork: the process that it was then. The child of a vfork runs in its
+// parent's memory, and holds its parent's locks.
+extern thread_local constinit std::int32_t t_vforked_from
+    __attribute__((tls_model("initial-exec")));
+
 // Holds all signals back while it lives, so that no handler of the program runs inside a slow path
 // and finds a lock of ours taken by its own thread. A SIGXFSZ that our own writing raised is taken
 // off again: a file size limit must not kill a program for our bytes.
 class SlowPath {
  public:
-  SlowPath() {
+  SlowPath() : outermost_(t_slow++ == 0) {
+    if (!outermost_) return;
     const std::uint64_t all = ~std::uint64_t{0};
     sys::call(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before_, sizeof all);
     was_pending_ = size_signal_pending();
   }
   ~SlowPath() {
-    if (!was_pending_ && size_signal_pending()) {
-      const std::uint64_t only = std::uint64_t{1} << (SIGXFSZ - 1);
-      const timespec now{};
-      sys::call(SYS_rt_sigtimedwait, &only, nullptr, &now, sizeof only);
+    if (outermost_) {
+      if (!was_pending_ && size_signal_pending()) {
+        const std::uint64_t only = std::uint64_t{1} << (SIGXFSZ - 1);
+        const timespec now{};
+        sys::call(SYS_rt_sigtimedwait, &only, nullptr, &now, sizeof only);
+      }
+      sys::call(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
     }
-    sys::call(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
+    --t_slow;
   }
   SlowPath(const SlowPath&) = delete;
   SlowPath& operator=(const SlowPath&) = delete;
@@ -38,6 +51,7 @@ class SlowPath {
     return (pending >> (SIGXFSZ - 1) & 1) != 0;
   }
   sys::KeepErrno errno_;
+  bool outermost_;
   std::uint64_t before_ = 0;
   bool was_pending_ = false;
 };
@@ -47,7 +61,8 @@ class SlowPath {
 class Lock {
  public:
   [[nodiscard]] bool try_lock() noexcept {
-    const auto mine = static_cast<std::uint32_t>(sys::process_id());
+    const auto mine =
+        static_cast<std::uint32_t>(t_vforked_from != 0 ? t_vforked_from : sys::process_id());
     std::uint32_t seen = 0;
     if (word_.compare_exchange_strong(seen, mine, std::memory_order_acquire)) return true;
     return seen != mine && word_.compare_exchange_strong(seen, mine, std::memory_order_acquire);

@@ -10,9 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 // The sanitizers keep shadow memory for mappings that they see being made, so there libc makes
 // them.
@@ -39,21 +41,66 @@ class KeepErrno {
   int saved_;
 };
 
+// Not libc's syscall(): that is a name which we intercept. It does not touch errno.
+#if defined(__x86_64__)
+inline long raw(long number, long a, long b, long c, long d, long e, long f) {
+  register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
+  long result;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  return result;
+}
+#else
+inline long raw(long number, long a, long b, long c, long d, long e, long f) {
+  KeepErrno keep;
+  const long result = ::syscall(number, a, b, c, d, e, f);
+  return result == -1 ? -errno : result;
+}
+#endif
+
+template <class T>
+inline long word(T value) {
+  if constexpr (std::is_null_pointer_v<T>) {
+    return 0;
+  } else if constexpr (std::is_pointer_v<T>) {
+    return reinterpret_cast<long>(value);
+  } else {
+    return static_cast<long>(value);
+  }
+}
+
 template <class... A>
 inline long call(long number, A... args) {
-  const long result = ::syscall(number, args...);
-  return result == -1 ? -errno : result;
+  static_assert(sizeof...(A) <= 6);
+  const long words[6] = {word(args)...};
+  return raw(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
+
+// Bytes that the tracer itself has read and written: the kernel counts them as the program's.
+inline constinit std::atomic<std::uint64_t> g_own_read{0};
+inline constinit std::atomic<std::uint64_t> g_own_written{0};
+inline long count_own(std::atomic<std::uint64_t>& total, long bytes) {
+  if (bytes > 0) total.fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
+  return bytes;
 }
 
 inline int open(const char* path, int flags, unsigned mode = 0) {
   return static_cast<int>(call(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_NOCTTY, mode));
 }
 inline int close(int fd) { return static_cast<int>(call(SYS_close, fd)); }
-inline long read(int fd, void* to, std::size_t n) { return call(SYS_read, fd, to, n); }
-inline long pread(int fd, void* to, std::size_t n, std::uint64_t at) {
-  return call(SYS_pread64, fd, to, n, at);
+inline long read(int fd, void* to, std::size_t n) {
+  return count_own(g_own_read, call(SYS_read, fd, to, n));
 }
-inline long write(int fd, const void* from, std::size_t n) { return call(SYS_write, fd, from, n); }
+inline long pread(int fd, void* to, std::size_t n, std::uint64_t at) {
+  return count_own(g_own_read, call(SYS_pread64, fd, to, n, at));
+}
+inline long write(int fd, const void* from, std::size_t n) {
+  return count_own(g_own_written, call(SYS_write, fd, from, n));
+}
 inline int truncate(int fd, std::uint64_t size) {
   return static_cast<int>(call(SYS_ftruncate, fd, size));
 }
@@ -116,7 +163,7 @@ inline void futex_wake(const void* word, int waiters) {
 inline int write_at(int fd, const void* from, std::size_t n, std::uint64_t at) {
   const char* p = static_cast<const char*>(from);
   while (n > 0) {
-    const long wrote = call(SYS_pwrite64, fd, p, n, at);
+    const long wrote = count_own(g_own_written, call(SYS_pwrite64, fd, p, n, at));
     if (wrote == -EINTR) continue;
     if (wrote <= 0) return wrote == 0 ? -ENOSPC : static_cast<int>(wrote);
     p += wrote;

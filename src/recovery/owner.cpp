@@ -16,11 +16,12 @@ namespace {
 
 struct ProcStat {
   char state = '?';
+  std::uint32_t parent = 0;
   std::uint64_t threads = 0;
   std::uint64_t start_time = 0;
 };
 
-// Fields 3, 20 and 22 of /proc/<pid>/stat; the second one, the name, may hold anything.
+// Fields 3, 4, 20 and 22 of /proc/<pid>/stat; the second one, the name, may hold anything.
 bool read_stat(const char* path, ProcStat& out) {
   char text[1024];
   const long n = sys::read_file(path, text, sizeof text - 1);
@@ -32,6 +33,7 @@ bool read_stat(const char* path, ProcStat& out) {
   const char* end = text + n;
   for (int field = 3; field <= 22 && p < end; ++field) {
     if (field == 3) out.state = *p;
+    if (field == 4) std::from_chars(p, end, out.parent);
     if (field == 20) std::from_chars(p, end, out.threads);
     if (field == 22) return std::from_chars(p, end, out.start_time).ec == std::errc{};
     p = static_cast<const char*>(std::memchr(p, ' ', static_cast<std::size_t>(end - p)));
@@ -113,6 +115,18 @@ void describe_self(buffer::Owner& owner) noexcept {
   owner.user = static_cast<std::uint32_t>(sys::call(SYS_geteuid));
 }
 
+bool describe_parent(buffer::Owner& owner) noexcept {
+  char path[64];
+  ProcStat stat;
+  std::snprintf(path, sizeof path, "/proc/%u/stat", owner.pid);
+  if (!read_stat(path, stat) || stat.parent <= 1) return false;
+  owner.pid = stat.parent;
+  std::snprintf(path, sizeof path, "/proc/%u/stat", owner.pid);
+  if (!read_stat(path, stat)) return false;
+  owner.start_time = stat.start_time;
+  return true;
+}
+
 Life life_of(const buffer::Owner& owner, const char* spool, const char* mapped_as) noexcept {
   buffer::Owner self{};
   describe_self(self);
@@ -137,6 +151,14 @@ Life life_of(const buffer::Owner& owner, const char* spool, const char* mapped_a
   // A process whose first thread has ended looks like a zombie while its other threads run on.
   if (stat.state == 'Z') return stat.threads > 1 ? Life::kRuns : Life::kGone;
   return is_mapped(owner.pid, spool, mapped_as) == Mapped::kNo ? Life::kGone : Life::kRuns;
+}
+
+bool process_exists(const buffer::Owner& owner) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%u/stat", owner.pid);
+  ProcStat stat;
+  return read_stat(path, stat) && stat.start_time == owner.start_time && stat.state != 'X' &&
+         (stat.state != 'Z' || stat.threads > 1);
 }
 
 std::uint64_t process_key(const buffer::Owner& owner) noexcept {

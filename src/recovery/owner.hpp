@@ -8,6 +8,9 @@ namespace dft::recovery {
 // This process image, as others will have to recognise it.
 void describe_self(buffer::Owner& owner) noexcept;
 
+// Turns a process of this host into its parent; false when there is none to be seen.
+bool describe_parent(buffer::Owner& owner) noexcept;
+
 enum class Life {
   kRuns,
   kGone,
@@ -18,6 +21,9 @@ enum class Life {
 // that runs has it mapped under one of them; one that exec has replaced, under the same pid and
 // start time, has not.
 Life life_of(const buffer::Owner& owner, const char* spool, const char* mapped_as) noexcept;
+
+// Whether the process is there at all, whatever program it runs now.
+bool process_exists(const buffer::Owner& owner) noexcept;
 
 // Equal for all images that one process has had.
 std::uint64_t process_key(const buffer::Owner& owner) noexcept;

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <string_view>
 
@@ -16,6 +17,13 @@
 #include "sink/trace_file.hpp"
 
 namespace dft::recovery {
+
+bool word_name(std::uint64_t key, char* to, std::size_t room) noexcept {
+  const int n =
+      std::snprintf(to, room, ".dftracer-%016llx.run", static_cast<unsigned long long>(key));
+  return n > 0 && static_cast<std::size_t>(n) < room;
+}
+
 namespace {
 
 constexpr std::size_t kPath = 4096 + 300;
@@ -162,6 +170,18 @@ Outcome judge(const char* path, int fd, const struct stat& info, const Wanted& w
   return Outcome::kRecovered;
 }
 
+// What the dead has left for its kin, beside its spool.
+void remove_word(const char* spool, const buffer::Owner& owner) {
+  const std::string_view path(spool);
+  const std::string_view directory = path.substr(0, path.rfind('/'));
+  char name[kPath];
+  const int n = std::snprintf(name, sizeof name, "%.*s/", static_cast<int>(directory.size()),
+                              directory.data());
+  if (n < 0 || !word_name(process_key(owner), name + n, sizeof name - static_cast<std::size_t>(n)))
+    return;
+  sys::unlink(name);
+}
+
 Outcome recover_open(const char* directory, const char* path, int fd, struct stat& info,
                      const Wanted& wanted, Found& found) {
   const Outcome judged = judge(path, fd, info, wanted);
@@ -185,9 +205,11 @@ Outcome recover_open(const char* directory, const char* path, int fd, struct sta
   const bool same_boot = std::strncmp(self.boot, spool->head().owner.boot, sizeof self.boot) == 0;
   bool done = false;
   found.events += finish(directory, *spool, same_boot, &done);
+  const buffer::Owner owner = spool->head().owner;
   spool->discard();
   if (!done) return Outcome::kBroken;
   sys::unlink(path);
+  if (!process_exists(owner)) remove_word(path, owner);
   return Outcome::kRecovered;
 }
 

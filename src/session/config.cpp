@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "record/sys.hpp"
 #include "session/config_values.hpp"
 
 namespace dft::session {
@@ -44,30 +45,29 @@ std::string reason(int error) {
 // what went wrong. Reads one byte past the limit at most, which the caller can see.
 std::string read_file(const std::string& path, std::string& text) {
   // O_NONBLOCK: a FIFO must not hold up the program.
-  const long fd = ::syscall(SYS_openat, AT_FDCWD, path.c_str(),
-                            O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
-  if (fd < 0) return reason(errno);
+  const int fd = sys::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  if (fd < 0) return reason(-fd);
   std::string problem;
   struct stat info{};
-  if (::syscall(SYS_fstat, fd, &info) != 0) {
-    problem = reason(errno);
+  if (const int error = sys::status(fd, &info); error != 0) {
+    problem = reason(-error);
   } else if (!S_ISREG(info.st_mode)) {
     problem = "not a regular file";
   }
   try {
     char block[4096];
     while (problem.empty() && text.size() <= kLargestFile) {
-      const long got = ::syscall(SYS_read, fd, block, sizeof block);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) problem = reason(errno);
+      const long got = sys::read(fd, block, sizeof block);
+      if (got == -EINTR) continue;
+      if (got < 0) problem = reason(static_cast<int>(-got));
       if (got <= 0) break;
       text.append(block, static_cast<std::size_t>(got));
     }
   } catch (...) {
-    ::syscall(SYS_close, fd);
+    sys::close(fd);
     throw;
   }
-  ::syscall(SYS_close, fd);
+  sys::close(fd);
   return problem;
 }
 

@@ -1,5 +1,6 @@
 #include "session/session.hpp"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
@@ -51,6 +52,13 @@ struct Session {
   buffer::Spool* spool = nullptr;
   sink::Sink* sink = nullptr;
   sink::Writer* writer = nullptr;
+  char spool_place[4096] = {};  // where spools and notes to kin are made
+  bool spool_elsewhere = false;
+  std::uint64_t first = 0;  // key of the run's first process
+  std::uint64_t key = 0;    // of this one
+  bool word_left = false;
+  std::uint64_t read_before = 0;  // what the kernel had counted when recording began
+  std::uint64_t written_before = 0;
   int starts = 0;
   bool failed = false;  // said so once; this process is not traced
 };
@@ -99,6 +107,48 @@ std::uint64_t compose_preamble(const Session& s, const buffer::Owner& owner,
                         out);
 }
 
+bool has_reaped_children() {
+  rusage usage{};
+  return ::getrusage(RUSAGE_CHILDREN, &usage) == 0 && usage.ru_minflt > 0;
+}
+
+bool add_traffic(const char* path, std::uint64_t& read, std::uint64_t& written) {
+  char text[512];
+  const long n = sys::read_file(path, text, sizeof text - 1);
+  if (n <= 0) return false;
+  text[n] = '\0';
+  const char* const r = std::strstr(text, "rchar: ");
+  const char* const w = std::strstr(text, "wchar: ");
+  if (r == nullptr || w == nullptr) return false;
+  read += ::strtoull(r + 7, nullptr, 10);
+  written += ::strtoull(w + 7, nullptr, 10);
+  return true;
+}
+
+// Bytes that the process has read and written so far, as the kernel counts them. It adds those of
+// children that were waited for; then the living threads are asked one by one.
+bool read_traffic(std::uint64_t& read, std::uint64_t& written) {
+  read = written = 0;
+  if (!has_reaped_children()) return add_traffic("/proc/self/io", read, written);
+  const int list = sys::open("/proc/self/task", O_RDONLY | O_DIRECTORY);
+  if (list < 0) return false;
+  alignas(8) char entries[4096];
+  for (;;) {
+    const long got = sys::call(SYS_getdents64, list, entries, sizeof entries);
+    if (got <= 0) break;
+    for (long at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
+      at += entry->d_reclen;
+      char path[64];
+      if (entry->d_name[0] == '.') continue;
+      std::snprintf(path, sizeof path, "/proc/self/task/%.20s/io", entry->d_name);
+      add_traffic(path, read, written);
+    }
+  }
+  sys::close(list);
+  return true;
+}
+
 // A spool, its name, its sink and its writer; the caller holds the lock. 0, or -errno.
 int open_spool(Session& s, bool may_be_exact) {
   buffer::Owner owner{};
@@ -108,8 +158,9 @@ int open_spool(Session& s, bool may_be_exact) {
   if (compose_preamble(s, owner, host_hash, kFirstId, ~std::uint64_t{0}, true, preamble) == 0) {
     return -ENOMEM;
   }
-  char directory[4096];
-  const bool elsewhere = spool_directory(s.place, s.config.spool_dir.c_str(), directory);
+  s.key = recovery::process_key(owner);
+  const char* directory = s.spool_place;
+  const bool elsewhere = s.spool_elsewhere;
   char passing[kPath];
   char base[64];
   std::snprintf(base, sizeof base, "%sdftracer-%016llx.spool", elsewhere ? "" : ".",
@@ -184,6 +235,11 @@ int open_spool(Session& s, bool may_be_exact) {
   g_writer.store(s.writer);
   buffer::g_spool.store(spool, std::memory_order_release);
   buffer::new_generation();
+  if (!s.config.disable_io) {
+    sys::g_own_read.store(0);
+    sys::g_own_written.store(0);
+    read_traffic(s.read_before, s.written_before);
+  }
   // The thread that starts takes the ids after the opening records'; what else opens the file comes
   // next.
   if (buffer::ThreadState* t = buffer::this_thread()) buffer::next_ids(*t);
@@ -210,6 +266,8 @@ void leave_parent(Session& s) {
   s.trace_name[0] = '\0';
   s.note[0] = '\0';
   s.next_id = kFirstId;
+  s.word_left = false;
+  buffer::reset_tallies(buffer::t_thread.tally);
 }
 
 bool is_child(const Session& s) { return s.pid != static_cast<std::uint32_t>(sys::process_id()); }
@@ -249,9 +307,66 @@ void filled() {
   if (sink::Writer* writer = g_writer.load()) writer->notify();
 }
 
-bool has_reaped_children() {
-  rusage usage{};
-  return ::getrusage(RUSAGE_CHILDREN, &usage) == 0 && usage.ru_minflt > 0;
+// One line about the whole run, and why there is nothing in it where there is nothing.
+void say_summary(const Session& s, const Amounts& amounts, const char* untraced) {
+  const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
+  char why[700] = "";
+  if (amounts.events == 0 && amounts.calls == 0) {
+    std::snprintf(why, sizeof why, "; no call was intercepted and no region recorded");
+  } else if (amounts.events == 0) {
+    // No memory is asked for: the process may be leaving from inside a signal handler.
+    int n = std::snprintf(why, sizeof why, "; all calls were outside %s",
+                          s.config.data_dirs.empty()
+                              ? "the program's own files (DFTRACER_DATA_DIR=all records those of "
+                                "the system, too)"
+                              : "DFTRACER_DATA_DIR:");
+    for (const std::string& directory : s.config.data_dirs) {
+      if (n < 0 || static_cast<std::size_t>(n) >= sizeof why) break;
+      n += std::snprintf(why + n, sizeof why - static_cast<std::size_t>(n), " %s",
+                         directory.c_str());
+    }
+  }
+  char rest[1200] = "";
+  if (untraced[0] != '\0') std::snprintf(rest, sizeof rest, "; not traced: %s", untraced);
+  say("%llu events, %llu files, %llu processes in %.400s; %llu calls filtered, %llu events "
+      "lost%s%s",
+      number(amounts.events), number(amounts.files), number(amounts.processes), s.place.directory,
+      number(amounts.filtered), number(amounts.lost), why, rest);
+}
+
+// What passed through intercepted calls, beside what the kernel counted. False when nobody
+// intercepts, or the kernel does not tell.
+bool measure_traffic(const Session& s, sink::Encoder::Traffic& traffic) {
+  const std::uint64_t own_read = sys::g_own_read.load();
+  const std::uint64_t own_written = sys::g_own_written.load();
+  std::uint64_t read = 0;
+  std::uint64_t written = 0;
+  if (s.config.disable_io || !read_traffic(read, written)) return false;
+  const buffer::Sums sums = buffer::sum_tallies();
+  const auto since = [](std::uint64_t now, std::uint64_t before) {
+    return now > before ? now - before : 0;
+  };
+  traffic = {sums.calls,   sums.filtered,
+             sums.read,    since(read, s.read_before + own_read),
+             sums.written, since(written, s.written_before + own_written)};
+  return true;
+}
+
+// The run's first process tells what the run came to; the others tell it.
+void account(Session& s, Amounts amounts) {
+  if (s.first != s.key) {
+    add_amounts(s.spool_place, s.first, amounts);
+    if (s.word_left) take_word_back(s.spool_place, s.key);
+    s.word_left = false;
+    return;
+  }
+  char untraced[1024] = "";
+  if (s.word_left) {
+    read_amounts(s.spool_place, s.key, amounts, untraced, sizeof untraced);
+    take_word_back(s.spool_place, s.key);
+    s.word_left = false;
+  }
+  if (s.config.summary && !s.config.disable_io) say_summary(s, amounts, untraced);
 }
 
 // Drains, ends the file, lets go of the spool, and finishes for children that died before us.
@@ -260,20 +375,26 @@ void close(Session& s) {
   buffer::Spool* spool = s.spool;
   if (spool == nullptr) return;
   s.writer->stop();
+  sink::Encoder::Traffic traffic{};
+  const bool measured = measure_traffic(s, traffic);
   std::uint64_t lost = 0;
   bool done = false;
   bool told = false;
+  Amounts amounts{1, 0, buffer::sum_tallies().files, traffic.calls, traffic.filtered, 0};
   {
     Locked locked(s.sink->lock());
-    done = s.sink->finish(s.config.inc_metadata, false);
-    lost = spool->head().lost.load();
+    done = s.sink->finish(s.config.inc_metadata, false, measured ? &traffic : nullptr);
+    const buffer::SpoolHead& head = spool->head();
+    lost = head.lost.load();
     told = s.sink->told();
     if (is_talkative(s)) {
       say("process %u: %llu records in %s/%s", s.pid,
-          static_cast<unsigned long long>(spool->head().trace_lines), s.place.directory,
-          s.trace_name);
+          static_cast<unsigned long long>(head.trace_lines), s.place.directory, s.trace_name);
     }
-    s.next_id = spool->head().next_id.load();
+    const std::uint64_t own = head.preamble_lines + 1 + amounts.files;
+    amounts.events = head.trace_lines > own ? head.trace_lines - own : 0;
+    amounts.lost = lost;
+    s.next_id = head.next_id.load();
     s.rate = spool->timeline().rate();
   }
   say_what_was_kept();
@@ -289,21 +410,24 @@ void close(Session& s) {
     say("%llu events of process %u were lost; %s/%s says when",
         static_cast<unsigned long long>(lost), s.pid, s.place.directory, s.trace_name);
   }
-  if (!done) return;
   // Looking costs a walk over the directory, which a job of ten thousand ranks cannot afford for
   // nothing.
-  if (!buffer::g_forked.load() && !has_reaped_children()) return;
-  recovery::Found found;
-  recovery::Wanted children;
-  children.only_run = true;
-  children.run = s.run;
-  children.quiet = true;
-  recovery::recover_directory(s.place.directory, children, found);
+  if (done && (buffer::g_forked.load() || has_reaped_children())) {
+    recovery::Found found;
+    recovery::Wanted children;
+    children.only_run = true;
+    children.run = s.run;
+    children.quiet = true;
+    recovery::recover_directory(s.place.directory, children, found);
+    amounts.processes += found.recovered;
+    amounts.events += found.events;
+  }
+  account(s, amounts);
 }
 
 // The end of the process, as late as the loader allows: what other libraries' ends record is still
 // kept, in a spool that whoever reads the trace will finish.
-void at_exit() {
+void process_exits() {
   Session* s = g_session.load();
   if (s == nullptr || !buffer::g_on.load()) return;
   SlowPath slow;
@@ -312,7 +436,28 @@ void at_exit() {
   close(*s);
 }
 
-__attribute__((destructor)) void process_ends() { at_exit(); }
+__attribute__((destructor)) void process_ends() { process_exits(); }
+
+// The run of whoever started us, where that can be seen; else a new one.
+void join_run(Session& s, const Environment& environment) {
+  buffer::Owner self{};
+  recovery::describe_self(self);
+  s.first = recovery::process_key(self);
+  Kin kin{};
+  const bool known = find_kin(s.spool_place, self, kin);
+  if (known) {
+    s.run = kin.run;
+    s.first = kin.first;
+    s.word_left = kin.trace_name[0] != '\0';
+    if (!s.place.exact) std::memcpy(s.trace_name, kin.trace_name, sizeof s.trace_name);
+  }
+  if (!s.config.run_id.empty()) {
+    s.run = ::strtoull(s.config.run_id.c_str(), nullptr, 16);
+  } else if (!known) {
+    const std::string job = job_from_environment(environment);
+    s.run = job.empty() ? random64() : record::hash16(job);
+  }
+}
 
 bool open_session(Session& s, const Request& request) {
   record::choose_clock();
@@ -325,12 +470,8 @@ bool open_session(Session& s, const Request& request) {
   int error = resolve(path, !named, s.config.compression, s.place);
   if (error == 0) {
     gather(s.facts);
-    if (!s.config.run_id.empty()) {
-      s.run = ::strtoull(s.config.run_id.c_str(), nullptr, 16);
-    } else {
-      const std::string job = job_from_environment(environment);
-      s.run = job.empty() ? random64() : record::hash16(job);
-    }
+    s.spool_elsewhere = spool_directory(s.place, s.config.spool_dir.c_str(), s.spool_place);
+    join_run(s, environment);
     buffer::g_hooks = {begin, make_room, ask_writer, filled};
     buffer::g_on.store(true);
     error = open_spool(s, true);
@@ -350,10 +491,11 @@ bool start(const Request& request) noexcept try {
   Session* s = g_session.load();
   if (s != nullptr && buffer::g_on.load() && (s->starts > 0 || is_child(*s))) {
     ++s->starts;
+    if (request.data_dirs != nullptr) add_directories(s->config.data_dirs, request.data_dirs);
     return true;
   }
   static bool quick_exit_watched = false;
-  if (!quick_exit_watched) quick_exit_watched = ::at_quick_exit(at_exit) == 0;
+  if (!quick_exit_watched) quick_exit_watched = ::at_quick_exit(process_exits) == 0;
   auto* fresh = new Session;
   std::vector<std::string> lines;
   fresh->config = read_config({environ, ::getauxval(AT_SECURE) != 0}, keep_line, &lines);
@@ -407,6 +549,57 @@ void flush() noexcept {
   if (s == nullptr || s->sink == nullptr || is_child(*s)) return;
   Locked sink_locked(s->sink->lock());
   s->sink->drain(sink::Sink::Scope::kEverything);
+}
+
+void at_exit() noexcept { process_exits(); }
+
+namespace {
+
+void leave_word_once(Session& s) {
+  if (s.word_left || s.config.disable_io) return;
+  Kin kin{s.run, s.first, {}};
+  std::memcpy(kin.trace_name, s.trace_name, sizeof kin.trace_name);
+  s.word_left = leave_word(s.spool_place, s.key, kin);
+}
+
+}  // namespace
+
+void will_fork() noexcept {
+  buffer::g_forked.store(true);
+  Session* s = g_session.load();
+  if (s == nullptr || s->word_left) return;
+  SlowPath slow;
+  Locked locked(g_lock);
+  if (s->spool != nullptr && !is_child(*s)) leave_word_once(*s);
+}
+
+void will_exec() noexcept {
+  SlowPath slow;
+  Locked locked(g_lock);
+  Session* s = g_session.load();
+  if (s == nullptr || s->spool == nullptr || is_child(*s)) return;
+  leave_word_once(*s);
+  Locked sink_locked(s->sink->lock());
+  s->sink->drain(sink::Sink::Scope::kEverything);
+  s->spool->head().flags |= buffer::kEnded;
+}
+
+void exec_failed() noexcept {
+  SlowPath slow;
+  Locked locked(g_lock);
+  Session* s = g_session.load();
+  if (s == nullptr || s->spool == nullptr || is_child(*s)) return;
+  Locked sink_locked(s->sink->lock());
+  s->spool->head().flags &= ~std::uint32_t{buffer::kEnded};
+}
+
+void note_untraced(const char* name, Untraced why) noexcept {
+  SlowPath slow;
+  Locked locked(g_lock);
+  Session* s = g_session.load();
+  if (s == nullptr) return;
+  if (!is_child(*s)) leave_word_once(*s);
+  add_untraced(s->spool_place, s->first, name, why);
 }
 
 bool active() noexcept { return buffer::g_on.load(std::memory_order_relaxed); }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "session/config.hpp"
+#include "session/kin.hpp"
 
 namespace dft::session {
 
@@ -12,6 +13,7 @@ struct Request {
   const char* data_dirs = nullptr;  // ':' between them; joined with the configuration's
   int rank = -1;                    // -1: from the launcher's environment
   bool intercept = true;
+  bool preloaded = false;  // the loader asks, not the program
 };
 
 // Starts recording, or takes part in a session that runs already. True while this process records.
@@ -21,6 +23,16 @@ void stop() noexcept;
 // Puts everything recorded so far into the file.
 void flush() noexcept;
 bool active() noexcept;
+
+// The process is about to have a child, or to become another program: whoever comes is told which
+// run this is, and what was recorded is safe.
+void will_fork() noexcept;
+void will_exec() noexcept;
+void exec_failed() noexcept;
+// A program was started that cannot be traced.
+void note_untraced(const char* name, Untraced why) noexcept;
+// The process leaves without running its destructors.
+void at_exit() noexcept;
 
 // Trace-unit time since the epoch, on the same line as the events; 0 while nothing is recorded.
 std::uint64_t now() noexcept;

@@ -37,12 +37,22 @@ class Encoder {
                 Text& out) noexcept;
   // Lines of the tracer's own. at_ns 0: the time of the last event.
   bool lost(std::uint64_t events, std::uint64_t at_ns, Text& out) noexcept;
+  // What a process did, beside what it recorded.
+  struct Traffic {
+    std::uint64_t calls;
+    std::uint64_t filtered;
+    std::uint64_t read_seen;
+    std::uint64_t read_total;
+    std::uint64_t write_seen;
+    std::uint64_t write_total;
+  };
   struct End {
     std::uint64_t records;
     std::uint64_t lost;
     std::uint64_t at_ns;
     bool recovered;
     bool details;
+    const Traffic* traffic = nullptr;  // nullptr: nobody looked
   };
   bool end(const End& what, Text& out) noexcept;
 

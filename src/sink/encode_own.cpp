@@ -146,6 +146,21 @@ bool Encoder::end(const End& what, Text& out) noexcept {
     p = number(p, what.lost);
   }
   if (what.recovered) p = put(p, ",\"recovered\":true");
+  if (what.details && what.traffic != nullptr) {
+    const Traffic& t = *what.traffic;
+    const struct {
+      std::string_view key;
+      std::uint64_t value;
+    } rows[] = {{"calls", t.calls},           {"filtered", t.filtered},
+                {"read_seen", t.read_seen},   {"read_total", t.read_total},
+                {"write_seen", t.write_seen}, {"write_total", t.write_total}};
+    for (const auto& row : rows) {
+      p = put(p, ",\"");
+      p = put(p, row.key);
+      p = put(p, "\":");
+      p = number(p, row.value);
+    }
+  }
   out.set_end(put(p, "}}\n"));
   ++lines_;
   return true;

@@ -191,8 +191,10 @@ bool Sink::write_block(Batch& batch) noexcept {
     // Damage that was found just now has no line of its own any more.
     lost += damaged;
     damaged = 0;
-    if (!encoder_.end({head.trace_lines + lines, lost, now, recovering_, details_}, text_))
+    if (!encoder_.end({head.trace_lines + lines, lost, now, recovering_, details_, traffic_},
+                      text_)) {
       return false;
+    }
     ++lines;
   }
   std::string_view block = text_.view();
@@ -308,11 +310,12 @@ void Sink::tell(const char* what) noexcept {
   say("%.300s/%s cannot be written: %s; %s", directory_, spool_.head().trace_name, why, what);
 }
 
-bool Sink::finish(bool details, bool recovered) noexcept {
+bool Sink::finish(bool details, bool recovered, const Encoder::Traffic* traffic) noexcept {
   if (closed_.load()) return true;
   retry_at_ = 0;
   recovering_ = recovered;
   details_ = details;
+  traffic_ = traffic;
   finishing_ = true;
   bool done = drain(Scope::kEverything);
   // Threads that go on recording while the program ends could keep this going for ever.
@@ -320,6 +323,7 @@ bool Sink::finish(bool details, bool recovered) noexcept {
     done = drain(Scope::kEverything);
   }
   if (!done) tell("its last events stay in the spool beside it, for `dftracer recover`");
+  traffic_ = nullptr;
   abandon();
   return done;
 }

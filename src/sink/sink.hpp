@@ -26,7 +26,7 @@ class Sink {
   bool make_room() noexcept;
   // Writes the end record after draining everything; closes. True when nothing is left in the
   // spool. `recovered`: by somebody else, after the owner's death.
-  bool finish(bool details, bool recovered) noexcept;
+  bool finish(bool details, bool recovered, const Encoder::Traffic* traffic = nullptr) noexcept;
   // Drops all memory without writing: the spool now belongs to nobody, or to a recoverer.
   void abandon() noexcept;
 
@@ -72,6 +72,7 @@ class Sink {
   bool recovering_ = false;
   bool finishing_ = false;
   bool details_ = true;
+  const Encoder::Traffic* traffic_ = nullptr;  // while finishing
   bool told_ = false;
   std::uint64_t retry_at_ = 0;
   char directory_[4096];

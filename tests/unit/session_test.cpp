@@ -20,6 +20,7 @@ int traced(const TemporaryDirectory& directory, Body body) {
   return fixture::in_child([&] {
     ::setenv("DFTRACER_ENABLE", "1", 1);
     ::unsetenv("DFTRACER_CONFIGURATION");
+    ::setenv("DFTRACER_SUMMARY", "0", 0);
     ::setenv("DFTRACER_LOG_PATH", (directory / "said").c_str(), 0);
     if (dftracer_initialize((directory / "t.pfw").c_str(), nullptr, nullptr) != 0) return 90;
     return body();

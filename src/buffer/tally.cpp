@@ -1,0 +1,81 @@
+#include "buffer/tally.hpp"
+
+#include "record/slow_path.hpp"
+
+namespace dft::buffer {
+namespace {
+
+constexpr std::size_t kBlock = 64 << 10;
+struct Block {
+  Block* next;
+  std::size_t count;
+  Tally* tallies;
+};
+Lock g_lock;
+std::atomic<Block*> g_blocks{nullptr};
+Tally g_first[32];
+Block g_first_block{nullptr, 32, g_first};
+Tally g_shared;
+
+template <class F>
+void each(F&& f) {
+  if (g_blocks.load() == nullptr) g_blocks.store(&g_first_block);
+  for (Block* block = g_blocks.load(); block != nullptr; block = block->next) {
+    for (std::size_t i = 0; i < block->count; ++i) f(block->tallies[i]);
+  }
+  f(g_shared);
+}
+
+Tally* find_free() {
+  Tally* found = nullptr;
+  each([&](Tally& tally) {
+    if (found == nullptr && &tally != &g_shared && tally.taken.load() == 0) found = &tally;
+  });
+  if (found != nullptr) return found;
+  auto* memory = static_cast<std::byte*>(sys::map_private(kBlock));
+  if (memory == nullptr) return &g_shared;
+  auto* block = reinterpret_cast<Block*>(memory);
+  block->tallies = reinterpret_cast<Tally*>(memory + sizeof(Tally));
+  block->count = kBlock / sizeof(Tally) - 1;
+  block->next = g_blocks.load();
+  g_blocks.store(block);
+  return block->tallies;
+}
+
+}  // namespace
+
+Tally* take_tally() noexcept {
+  Locked locked(g_lock);
+  Tally* tally = find_free();
+  tally->taken.store(1);
+  return tally;
+}
+
+void give_tally(Tally* tally) noexcept {
+  if (tally != nullptr) tally->taken.store(0);
+}
+
+Sums sum_tallies() noexcept {
+  Sums sums{};
+  each([&](const Tally& tally) {
+    sums.calls += tally.calls.load();
+    sums.filtered += tally.filtered.load();
+    sums.read += tally.read.load();
+    sums.written += tally.written.load();
+    sums.files += tally.files.load();
+  });
+  return sums;
+}
+
+void reset_tallies(const Tally* kept) noexcept {
+  each([&](Tally& tally) {
+    tally.calls.store(0);
+    tally.filtered.store(0);
+    tally.read.store(0);
+    tally.written.store(0);
+    tally.files.store(0);
+    tally.taken.store(&tally == kept ? 1 : 0);
+  });
+}
+
+}  // namespace dft::buffer

@@ -1,0 +1,77 @@
+// The files that calls are about: each path interned once, and which descriptor means which.
+// Asked on the program's threads, also inside signal handlers: looking up takes no lock and no
+// stack to speak of; a new path takes the slow path.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "buffer/lane.hpp"
+
+namespace dft::intercept {
+
+// Lives as long as the process.
+struct File {
+  std::atomic<std::uint64_t> announced;  // the generation whose trace has its FH record
+  std::uint64_t hash;                    // 0: it has no name
+  std::uint64_t key;                     // for looking up what lies below it
+  std::uint32_t length;                  // 0: too many files, its path is not kept
+  bool traced;
+  char path[];
+};
+
+inline constexpr int kDescriptorBlock = 1024;
+inline constexpr int kDescriptorBlocks = 1024;
+using DescriptorBlock = std::atomic<File*>[kDescriptorBlock];
+extern std::atomic<DescriptorBlock*> g_descriptors[kDescriptorBlocks];
+
+// What stands for a descriptor that the kernel has no name for either.
+extern File& g_nameless;
+// And for one that was opened outside the directories that are traced, which nobody asked more
+// about.
+extern File& g_elsewhere;
+
+File* discover(int fd) noexcept;
+
+// The file that a descriptor is open on; never nullptr. One that we did not see being opened is
+// asked for in /proc.
+inline File* file_of(int fd) noexcept {
+  const auto number = static_cast<unsigned>(fd);
+  if (number < kDescriptorBlock * kDescriptorBlocks) [[likely]] {
+    const DescriptorBlock* block =
+        g_descriptors[number / kDescriptorBlock].load(std::memory_order_acquire);
+    if (block != nullptr) [[likely]] {
+      File* file = (*block)[number % kDescriptorBlock].load(std::memory_order_acquire);
+      if (file != nullptr) [[likely]]
+        return file;
+    }
+  }
+  return discover(fd);
+}
+// Tells what a descriptor means from now on; nullptr: ask when it is used.
+void set_file_of(int fd, File* file) noexcept;
+// `to` is a copy of `from`.
+void copy_file_of(int from, int to) noexcept;
+// For a descriptor that is about to be closed: its file, which it no longer means.
+File* take_file_of(int fd) noexcept;
+void forget_descriptors(unsigned first, unsigned last) noexcept;
+
+// Relative paths begin at `directory`: a descriptor, or AT_FDCWD. Reads `path`, so only after the
+// kernel has accepted it. Never nullptr.
+File* file_at(int directory, const char* path) noexcept;
+inline File* file_at(const char* path) noexcept { return file_at(-100, path); }
+bool may_be_traced(const char* path) noexcept;
+
+// The current directory is about to change, and has changed.
+void know_cwd() noexcept;
+void forget_cwd() noexcept;
+
+// Puts the FH record into the thread's trace.
+void announce(buffer::ThreadState& t, File& file, int fd) noexcept;
+
+// New directories to trace, or the first ones: what is known about descriptors and paths is
+// forgotten. False without memory.
+bool set_filter(const class Filter* filter) noexcept;
+
+}  // namespace dft::intercept

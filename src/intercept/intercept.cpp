@@ -1,0 +1,163 @@
+#include "intercept/intercept.hpp"
+
+#include <dlfcn.h>
+
+#include <new>
+
+#include "intercept/filter.hpp"
+#include "intercept/patch.hpp"
+#include "intercept/vfork.hpp"
+#include "intercept/wrappers.hpp"
+#include "session/session.hpp"
+
+// The preload library's: the next function of that name, as seen from there. It is not there when
+// the program itself has started the tracer.
+extern "C" void* dftracer_preload_next(const char* name) __attribute__((weak));
+
+namespace dft::intercept {
+
+Ids g_ids;
+constinit std::atomic<bool> g_watched[static_cast<std::size_t>(Set::kCount)] = {};
+constinit std::atomic<bool> g_details{true};
+constinit std::atomic<void*> g_real[kRows] = {};
+
+bool is_preload() noexcept { return dftracer_preload_next != nullptr; }
+
+void* find_real(Row row) noexcept {
+  const sys::KeepErrno keep;
+  const auto index = static_cast<std::size_t>(row);
+  const char* symbol = kWrappers[index].symbol;
+  ++t_slow;
+  void* found = is_preload() ? dftracer_preload_next(symbol) : ::dlsym(RTLD_DEFAULT, symbol);
+  --t_slow;
+  if (found == reinterpret_cast<void*>(kWrappers[index].function)) found = nullptr;
+  g_real[index].store(found, std::memory_order_relaxed);
+  return found;
+}
+
+long missing() noexcept {
+  errno = ENOSYS;
+  return -1;
+}
+void* missing_pointer() noexcept {
+  errno = ENOSYS;
+  return nullptr;
+}
+
+namespace {
+
+std::uint32_t g_any_name = 0;  // for when the name table is full
+
+// A row's name is interned when it first occurs: most programs use few of the functions.
+[[gnu::noinline, gnu::cold]] std::uint32_t name_row(std::size_t row) noexcept {
+  const std::uint32_t id = buffer::g_names.id(kWrappers[row].shown);
+  if (id == 0) return g_any_name;
+  __atomic_store_n(&g_ids.name[row], id, __ATOMIC_RELAXED);
+  return id;
+}
+
+}  // namespace
+
+// One record, straight into the thread's chunk.
+void emit(buffer::ThreadState* t, Row row, std::uint64_t start, std::uint64_t end,
+          Note& note) noexcept {
+  if (t->handed_seen != buffer::g_handed.load(std::memory_order_relaxed)) [[unlikely]]
+    buffer::take_back(*t);
+  if (in_vfork_child()) [[unlikely]]
+    note.put(Key::child, record::ArgType::kInt, static_cast<std::uint64_t>(sys::process_id()));
+  std::uint32_t name =
+      __atomic_load_n(&g_ids.name[static_cast<std::size_t>(row)], __ATOMIC_RELAXED);
+  if (name == 0) [[unlikely]]
+    name = name_row(static_cast<std::size_t>(row));
+  const std::uint32_t size = note.size();
+  const std::size_t total = sizeof(record::Head) + size;
+  buffer::Slot slot;
+  while ((slot = buffer::reserve(*t, total)).at == nullptr) [[unlikely]] {
+    if (!slot.stale) return;
+    t = buffer::this_thread();
+    if (t == nullptr) return;
+  }
+  record::Head head;
+  head.size = static_cast<std::uint32_t>(total);
+  head.kind = record::Kind::kSpan;
+  head.flags = 0;
+  const std::uint32_t level = t->level + 1;
+  head.level = static_cast<std::uint16_t>(level < 0xffff ? level : 0xffff);
+  head.name = name;
+  head.category =
+      g_ids.category[static_cast<std::size_t>(kWrappers[static_cast<std::size_t>(row)].set)];
+  head.id = buffer::new_id(*t);
+  head.parent = t->parent;
+  head.start = start;
+  head.duration = end - start;
+  std::memcpy(slot.at, &head, sizeof head);
+  std::memcpy(slot.at + sizeof head, note.bytes(), size);
+  buffer::commit(*slot.lane, total);
+}
+
+namespace {
+
+bool name_keys() {
+  bool fine = true;
+  const auto id = [&](const char* text) {
+    const std::uint32_t got = buffer::g_names.id(text);
+    fine &= got != 0;
+    return got;
+  };
+  g_any_name = id("(call)");
+  const char* const keys[] = {
+#define DFT_KEY(name) #name,
+#include "intercept/keys.def"
+  };
+  for (std::size_t i = 0; i < std::size(keys); ++i) g_ids.key[i] = id(keys[i]);
+  g_ids.key[static_cast<std::size_t>(Key::errno_)] = id("errno");
+  g_ids.category[static_cast<std::size_t>(Set::POSIX)] = id("POSIX");
+  g_ids.category[static_cast<std::size_t>(Set::STDIO)] = id("STDIO");
+  return fine;
+}
+
+// What signal handlers call is found beforehand: the loader's functions are not made for them.
+constexpr Row kUsedByHandlers[] = {
+    Row::read,   Row::write, Row::open, Row::open64, Row::openat, Row::close,   Row::lseek,
+    Row::fstat,  Row::stat,  Row::dup,  Row::dup2,   Row::fcntl,  Row::fcntl64, Row::pipe,
+    Row::unlink, Row::fsync, Row::fork, Row::execve, Row::_exit,  Row::_Exit,   Row::waitpid,
+    Row::wait,   Row::pread, Row::mmap, Row::munmap, Row::access, Row::writev,  Row::syscall};
+
+const Filter* make_filter(const session::Config& config) {
+  char cwd[4096];
+  const long n = sys::call(SYS_getcwd, cwd, sizeof cwd);
+  const std::string_view here(cwd, n > 1 ? static_cast<std::size_t>(n) - 1 : 0);
+  return new Filter(config.data_dirs, here);  // threads may look at it as long as the process lives
+}
+
+void watch_sets(bool posix, bool stdio) {
+  g_watched[static_cast<std::size_t>(Set::POSIX)].store(posix);
+  g_watched[static_cast<std::size_t>(Set::STDIO)].store(stdio);
+}
+
+}  // namespace
+
+void begin() noexcept try {
+  const session::Config& config = session::config();
+  if (config.disable_io || !session::active()) return;
+  SlowPath slow;
+  if (!name_keys() || !set_filter(make_filter(config))) return;
+  if (is_preload()) {
+    for (const Row row : kUsedByHandlers) find_real(row);
+  } else {
+    for (std::size_t i = 0; i < kRows; ++i) find_real(static_cast<Row>(i));
+  }
+  g_details.store(config.inc_metadata);
+  watch_sets(!config.disable_posix, !config.disable_stdio);
+  if (!is_preload()) patch_objects();
+} catch (...) {
+  end();
+}
+
+void end() noexcept {
+  SlowPath slow;
+  watch_sets(false, false);
+  if (!is_preload()) restore_objects();
+}
+
+}  // namespace dft::intercept

@@ -1,0 +1,232 @@
+#include "intercept/patch.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/auxv.h>
+
+#include "intercept/intercept.hpp"
+#include "intercept/vfork.hpp"
+#include "intercept/wrappers.hpp"
+
+namespace dft::intercept {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+// Rows by the hash of their symbol: an object may import thousands.
+constexpr std::size_t kSlots = 2048;
+std::uint16_t g_rows[kSlots];  // row + 1
+static_assert(kRows < kSlots / 2);
+
+std::size_t slot_of(const char* symbol) {
+  std::uint32_t h = 5381;
+  for (; *symbol != '\0'; ++symbol) h = h * 33 + static_cast<unsigned char>(*symbol);
+  return (h ^ h >> 11) % kSlots;
+}
+
+void index_rows() {
+  if (g_rows[slot_of(kWrappers[0].symbol)] != 0) return;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    std::size_t slot = slot_of(kWrappers[i].symbol);
+    while (g_rows[slot] != 0) slot = (slot + 1) % kSlots;
+    g_rows[slot] = static_cast<std::uint16_t>(i + 1);
+  }
+}
+
+int find_row(const char* symbol) {
+  for (std::size_t slot = slot_of(symbol); g_rows[slot] != 0; slot = (slot + 1) % kSlots) {
+    const int row = g_rows[slot] - 1;
+    if (std::strcmp(kWrappers[row].symbol, symbol) == 0) return row;
+  }
+  return -1;
+}
+
+struct Object {
+  ElfW(Addr) base;
+  const ElfW(Sym) * symbols;
+  const char* names;
+  const ElfW(Rela) * tables[2];
+  std::size_t sizes[2];
+  ElfW(Addr) relro_begin;
+  ElfW(Addr) relro_end;
+  ElfW(Addr) begin;
+  ElfW(Addr) end;
+};
+
+#if defined(__x86_64__)
+constexpr unsigned kJumpSlot = R_X86_64_JUMP_SLOT;
+constexpr unsigned kGlobal = R_X86_64_GLOB_DAT;
+constexpr unsigned kPointer = R_X86_64_64;
+#elif defined(__aarch64__)
+constexpr unsigned kJumpSlot = R_AARCH64_JUMP_SLOT;
+constexpr unsigned kGlobal = R_AARCH64_GLOB_DAT;
+constexpr unsigned kPointer = R_AARCH64_ABS64;
+#else
+#error "import tables of this architecture are not known"
+#endif
+
+// The loader has made the addresses in the dynamic section absolute, except in the kernel's own
+// object.
+bool describe(const dl_phdr_info& info, Object& object) {
+  object = {};
+  object.base = info.dlpi_addr;
+  const ElfW(Dyn)* dynamic = nullptr;
+  object.begin = ~ElfW(Addr){0};
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr) & part = info.dlpi_phdr[i];
+    const ElfW(Addr) at = object.base + part.p_vaddr;
+    if (part.p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(at);
+    if (part.p_type == PT_LOAD) {
+      if (at < object.begin) object.begin = at;
+      if (at + part.p_memsz > object.end) object.end = at + part.p_memsz;
+    }
+    if (part.p_type == PT_GNU_RELRO) {
+      object.relro_begin = at / kPage * kPage;
+      object.relro_end = (at + part.p_memsz) / kPage * kPage;
+    }
+  }
+  if (dynamic == nullptr) return false;
+  const auto address = [&](ElfW(Addr) value) {
+    return value < object.base ? object.base + value : value;
+  };
+  for (; dynamic->d_tag != DT_NULL; ++dynamic) {
+    const ElfW(Addr) value = dynamic->d_un.d_ptr;
+    switch (dynamic->d_tag) {
+      case DT_SYMTAB:
+        object.symbols = reinterpret_cast<const ElfW(Sym)*>(address(value));
+        break;
+      case DT_STRTAB:
+        object.names = reinterpret_cast<const char*>(address(value));
+        break;
+      case DT_JMPREL:
+        object.tables[0] = reinterpret_cast<const ElfW(Rela)*>(address(value));
+        break;
+      case DT_PLTRELSZ:
+        object.sizes[0] = value / sizeof(ElfW(Rela));
+        break;
+      case DT_RELA:
+        object.tables[1] = reinterpret_cast<const ElfW(Rela)*>(address(value));
+        break;
+      case DT_RELASZ:
+        object.sizes[1] = value / sizeof(ElfW(Rela));
+        break;
+      default:
+        break;
+    }
+  }
+  return object.symbols != nullptr && object.names != nullptr;
+}
+
+// Makes the page of a slot that the loader has protected writable for as long as it lives.
+class Writable {
+ public:
+  Writable(const Object& object, ElfW(Addr) slot) {
+    if (slot < object.relro_begin || slot >= object.relro_end) return;
+    page_ = slot / kPage * kPage;
+    open_ = sys::call(SYS_mprotect, page_, kPage, PROT_READ | PROT_WRITE) == 0;
+    failed_ = !open_;
+  }
+  ~Writable() {
+    if (open_) sys::call(SYS_mprotect, page_, kPage, PROT_READ);
+  }
+  Writable(const Writable&) = delete;
+  Writable& operator=(const Writable&) = delete;
+  [[nodiscard]] bool failed() const { return failed_; }
+
+ private:
+  ElfW(Addr) page_ = 0;
+  bool open_ = false;
+  bool failed_ = false;
+};
+
+void exchange(const Object& object, ElfW(Addr) slot, int row, bool patching) {
+  auto* place = reinterpret_cast<std::atomic<ElfW(Addr)>*>(slot);
+  const auto wrapper = reinterpret_cast<ElfW(Addr)>(kWrappers[row].function);
+  const auto real_one = reinterpret_cast<ElfW(Addr)>(g_real[row].load());
+  const ElfW(Addr) now = place->load(std::memory_order_relaxed);
+  if (real_one == 0) return;
+  if (patching) {
+    // Bound to the real function, or not yet bound at all. Bound to something else, it is none of
+    // ours: the object brings its own, or is bound to those of another name space.
+    const bool unbound = now >= object.begin && now < object.end;
+    if (now != real_one && !unbound) return;
+  } else if (now != wrapper) {
+    return;
+  }
+  const Writable open(object, slot);
+  if (!open.failed()) place->store(patching ? wrapper : real_one, std::memory_order_release);
+}
+
+void walk(const Object& object, bool patching) {
+  for (int table = 0; table < 2; ++table) {
+    for (std::size_t i = 0; object.tables[table] != nullptr && i < object.sizes[table]; ++i) {
+      const ElfW(Rela) & entry = object.tables[table][i];
+      const auto type = static_cast<unsigned>(ELF64_R_TYPE(entry.r_info));
+      if (type != kJumpSlot && type != kGlobal && type != kPointer) continue;
+      const ElfW(Sym) & symbol = object.symbols[ELF64_R_SYM(entry.r_info)];
+      if (symbol.st_shndx != SHN_UNDEF || symbol.st_name == 0 || entry.r_addend != 0) continue;
+      const int row = find_row(object.names + symbol.st_name);
+      if (row >= 0) exchange(object, object.base + entry.r_offset, row, patching);
+    }
+  }
+}
+
+struct Walk {
+  bool patching;
+  ElfW(Addr) own;
+  ElfW(Addr) kernels;
+};
+
+int visit(dl_phdr_info* info, std::size_t, void* data) {
+  const auto& what = *static_cast<const Walk*>(data);
+  Object object;
+  if (info->dlpi_addr == what.kernels && what.kernels != 0) return 0;
+  if (!describe(*info, object)) return 0;
+  if (what.own >= object.begin && what.own < object.end) return 0;
+  walk(object, what.patching);
+  return 0;
+}
+
+void each_object(bool patching) {
+  index_rows();
+  Walk what{patching, reinterpret_cast<ElfW(Addr)>(&g_rows), ::getauxval(AT_SYSINFO_EHDR)};
+  ::dl_iterate_phdr(visit, &what);
+}
+
+Lock g_lock;
+bool g_patched = false;
+
+}  // namespace
+
+void patch_objects() noexcept {
+  Locked locked(g_lock);
+  each_object(true);
+  g_patched = true;
+}
+
+void restore_objects() noexcept {
+  Locked locked(g_lock);
+  if (g_patched) each_object(false);
+  g_patched = false;
+}
+
+// The loader needs to know its caller for a name without a directory, which it looks for along the
+// caller's search path, and for one with a `$`. With the preload library, only objects that are
+// told to bind to their own libraries first come past it.
+bool can_follow_dlopen(const char* file, int mode) noexcept {
+  if (t_slow != 0 || !g_watched[0].load(std::memory_order_relaxed) || in_vfork_child())
+    return false;
+  if (is_preload() && (mode & RTLD_DEEPBIND) == 0) return false;
+  return file != nullptr && std::strchr(file, '/') != nullptr && std::strchr(file, '$') == nullptr;
+}
+
+void* followed_dlopen(const char* file, int mode) {
+  void* handle = real<void*(const char*, int)>(Row::dlopen)(file, mode);
+  if (handle != nullptr) {
+    SlowPath slow;
+    patch_objects();
+  }
+  return handle;
+}
+
+}  // namespace dft::intercept

@@ -1,0 +1,18 @@
+// Rewriting the import tables of loaded objects, so that a program which starts the tracer itself
+// is intercepted without the preload library. Under the loader's lock, on the thread that begins or
+// that loaded a library.
+#pragma once
+
+namespace dft::intercept {
+
+// Sends every import of an intercepted function to its wrapper, in all objects that are loaded now.
+void patch_objects() noexcept;
+// Sends them back to the real functions.
+void restore_objects() noexcept;
+
+// Whether a library can be loaded on the caller's behalf without the loader noticing, and needs to
+// be looked at afterwards.
+bool can_follow_dlopen(const char* file, int mode) noexcept;
+void* followed_dlopen(const char* file, int mode);
+
+}  // namespace dft::intercept

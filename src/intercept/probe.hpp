@@ -1,0 +1,401 @@
+// Around every intercepted call: decide, call, record. On the program's threads; the real function
+// is a parameter, so that a unit test can pass a fake.
+#pragma once
+#include <dirent.h>
+#include <stdio.h>
+
+#include <cstring>
+#include <type_traits>
+
+#include "buffer/span.hpp"
+#include "intercept/files.hpp"
+#include "record/clock.hpp"
+
+namespace dft::intercept {
+
+enum class Key : std::uint8_t {
+#define DFT_KEY(name) name,
+#include "intercept/keys.def"
+  kCount
+};
+
+// The table's families of functions, which can be switched off one by one.
+enum class Set : std::uint8_t { POSIX, STDIO, kCount };
+
+enum class Row : std::uint16_t {
+#define DFT_ROW(set, symbol, ...) symbol,
+#define DFT_ODD(set, symbol, ...) symbol,
+#include "intercept/table.def"
+  kCount
+};
+inline constexpr auto kRows = static_cast<std::size_t>(Row::kCount);
+
+// What recording a call needs, known once interception begins.
+struct Ids {
+  std::uint32_t name[kRows];
+  std::uint32_t key[static_cast<std::size_t>(Key::kCount)];
+  std::uint32_t category[static_cast<std::size_t>(Set::kCount)];
+};
+extern Ids g_ids;
+extern std::atomic<bool> g_watched[static_cast<std::size_t>(Set::kCount)];
+extern std::atomic<bool> g_details;  // record arguments
+
+// The calling thread, where its calls are recorded: not inside the tracer itself, and not before it
+// begins.
+[[gnu::always_inline]] inline buffer::ThreadState* watch(Set set) noexcept {
+  if (!g_watched[static_cast<std::size_t>(set)].load(std::memory_order_relaxed) || t_slow != 0)
+      [[unlikely]] {
+    return nullptr;
+  }
+  return buffer::this_thread();
+}
+
+// The real function, found when it is first needed: calls come before our constructors have run.
+extern std::atomic<void*> g_real[kRows];
+void* find_real(Row row) noexcept;
+long missing() noexcept;
+void* missing_pointer() noexcept;
+
+template <class F>
+struct Result;
+template <class R, class... A>
+struct Result<R(A...)> {
+  using type = R;
+};
+
+template <class F>
+[[gnu::always_inline]] inline F* real(Row row) noexcept {
+  void* fn = g_real[static_cast<std::size_t>(row)].load(std::memory_order_relaxed);
+  if (fn == nullptr) [[unlikely]] {
+    fn = find_real(row);
+    if (fn == nullptr) {
+      fn = std::is_pointer_v<typename Result<F>::type> ? reinterpret_cast<void*>(missing_pointer)
+                                                       : reinterpret_cast<void*>(missing);
+    }
+  }
+  return reinterpret_cast<F*>(fn);
+}
+
+// The arguments of one call in the form of the record.
+class Note {
+ public:
+  void put(Key key, record::ArgType type, std::uint64_t word) noexcept {
+    const record::Arg arg{g_ids.key[static_cast<std::size_t>(key)], type, {}, word};
+    std::memcpy(bytes_ + used_, &arg, sizeof arg);
+    used_ += sizeof arg;
+  }
+  void put_text(Key key, const char* text) noexcept {
+    const std::size_t n = ::strnlen(text, kLongestText);
+    put(key, record::ArgType::kString, n);
+    if (n == 0) return;
+    std::memset(bytes_ + used_ + record::padded(n) - 8, 0, 8);
+    std::memcpy(bytes_ + used_, text, n);
+    used_ += static_cast<std::uint32_t>(record::padded(n));
+  }
+  [[nodiscard]] const std::byte* bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::uint32_t size() const noexcept { return used_; }
+
+ private:
+  static constexpr std::size_t kLongestText = 160;
+  std::uint32_t used_ = 0;
+  alignas(8) std::byte bytes_[12 * sizeof(record::Arg) + kLongestText];
+};
+
+// One argument of a row: a number, a string, or the path of a second file.
+struct Number {
+  Key key;
+  std::int64_t value;
+};
+struct String {
+  Key key;
+  const char* text;
+};
+struct Optional {
+  Key key;
+  bool given;
+  std::int64_t value;
+};
+struct Second {
+  Key key;
+  int directory;
+  const char* path;
+};
+template <class T>
+constexpr Number field(Key key, T value) {
+  return {key, static_cast<std::int64_t>(value)};
+}
+constexpr String field(Key key, const char* text) { return {key, text}; }
+
+// What a call is about.
+struct Descriptor {
+  int fd;
+};
+struct Stream {
+  FILE* stream;
+};
+struct Path {
+  int directory;
+  const char* path;
+};
+struct Nothing {};
+// Two files: the first names the event, and it is recorded if either is traced.
+struct Descriptors {
+  int fd;
+  int other;
+};
+struct Paths {
+  int directory;
+  const char* path;
+  int other_directory;
+  const char* other;
+};
+inline Descriptors on_fds(int fd, int other) { return {fd, other}; }
+inline Paths on_paths(int directory, const char* path, int other_directory, const char* other) {
+  return {directory, path, other_directory, other};
+}
+inline Descriptor on_fd(int fd) { return {fd}; }
+inline Stream on_stream(FILE* stream) { return {stream}; }
+inline Path on_path(const char* path) { return {-100, path}; }
+inline Path on_path(int directory, const char* path) { return {directory, path}; }
+inline Nothing on_nothing() { return {}; }
+
+// Bytes that a call moved.
+struct Moved {
+  std::uint64_t read;
+  std::uint64_t written;
+};
+template <class T>
+constexpr Moved reads(T n) {
+  return {static_cast<std::int64_t>(n) > 0 ? static_cast<std::uint64_t>(n) : 0, 0};
+}
+template <class T>
+constexpr Moved writes(T n) {
+  return {0, static_cast<std::int64_t>(n) > 0 ? static_cast<std::uint64_t>(n) : 0};
+}
+template <class T>
+constexpr Moved both_ways(T n) {
+  return {reads(n).read, reads(n).read};
+}
+constexpr Moved moves_nothing() { return {0, 0}; }
+
+void emit(buffer::ThreadState* t, Row row, std::uint64_t start, std::uint64_t end,
+          Note& note) noexcept;
+
+// Results that say more than their type in C. All have the same form for the caller.
+struct Void {};
+using Line = unsigned char*;  // nothing more to read is not a failure
+enum Character : int {};      // likewise
+enum Count : ssize_t {};      // likewise
+enum Written : int {};     // nothing written is one
+template <class R>
+constexpr bool has_failed(R ret) {
+  if constexpr (std::is_same_v<R, FILE*> || std::is_same_v<R, DIR*> || std::is_same_v<R, void*> ||
+                std::is_same_v<R, char*>) {
+    return ret == nullptr || ret == reinterpret_cast<R>(-1);
+  } else if constexpr (std::is_same_v<R, Written>) {
+    return ret < 0;
+  } else if constexpr (std::is_integral_v<R> && std::is_signed_v<R>) {
+    return ret == -1;
+  } else {
+    return false;
+  }
+}
+template <class R>
+constexpr bool kIsNumber = std::is_integral_v<R> || std::is_enum_v<R>;
+inline std::size_t length_of(Line line) {
+  return line != nullptr ? std::strlen(reinterpret_cast<const char*>(line)) : 0;
+}
+inline std::size_t put_length(Written ret, const char* text) {
+  return ret >= 0 ? std::strlen(text) : 0;
+}
+constexpr std::size_t one(int ret) { return ret >= 0 ? 1 : 0; }
+// Text that is read only if the call has succeeded with it.
+template <class R>
+constexpr const char* given(R ret, const char* text) {
+  return has_failed(ret) ? nullptr : text;
+}
+
+inline void put_file(buffer::ThreadState& t, Note& note, Key key, File& file, int fd) noexcept {
+  if (file.hash == 0) return;
+  if (file.announced.load(std::memory_order_relaxed) != t.generation) [[unlikely]]
+    announce(t, file, fd);
+  note.put(key, record::ArgType::kHash, file.hash);
+}
+
+inline void put_field(buffer::ThreadState&, Note& note, const Number& f) noexcept {
+  note.put(f.key, record::ArgType::kInt, static_cast<std::uint64_t>(f.value));
+}
+inline void put_field(buffer::ThreadState&, Note& note, const Optional& f) noexcept {
+  if (f.given) note.put(f.key, record::ArgType::kInt, static_cast<std::uint64_t>(f.value));
+}
+inline void put_field(buffer::ThreadState&, Note& note, const String& f) noexcept {
+  if (f.text != nullptr) note.put_text(f.key, f.text);
+}
+inline void put_field(buffer::ThreadState& t, Note& note, const Second& f) noexcept {
+  put_file(t, note, f.key, *file_at(f.directory, f.path), -1);
+}
+
+template <Row row, class R, class... F>
+[[gnu::always_inline]] inline void record_call(buffer::ThreadState& t, File* file, int fd,
+                                               std::uint64_t start, std::uint64_t end, R ret,
+                                               const F&... fields) {
+  Note note;
+  if (file != nullptr) put_file(t, note, Key::fhash, *file, fd);
+  if (g_details.load(std::memory_order_relaxed)) [[likely]] {
+    (put_field(t, note, fields), ...);
+    if constexpr (kIsNumber<R>)
+      note.put(Key::ret, record::ArgType::kInt, static_cast<std::uint64_t>(ret));
+    if (has_failed(ret)) [[unlikely]]
+      note.put(Key::errno_, record::ArgType::kInt, static_cast<std::uint64_t>(errno));
+  }
+  emit(&t, row, start, end, note);
+}
+
+[[gnu::always_inline]] inline void count_call(buffer::ThreadState& t, const Moved& moved) noexcept {
+  using buffer::Tally;
+  Tally::add(t.tally->calls, 1);
+  if (moved.read != 0) Tally::add(t.tally->read, moved.read);
+  if (moved.written != 0) Tally::add(t.tally->written, moved.written);
+}
+
+// The calls below are not noexcept: read() is a cancellation point, and a cancelled thread unwinds
+// through these frames. errno stays as the real call left it.
+
+// A call that is not recorded still counts.
+[[gnu::always_inline]] inline void count_filtered(buffer::ThreadState& t,
+                                                  const Moved& moved) noexcept {
+  buffer::Tally::add(t.tally->filtered, 1);
+  count_call(t, moved);
+}
+
+// About open files: whether they are traced is known before the call.
+template <Row row, class Call, class Bytes, class... F>
+[[gnu::always_inline]] inline auto probe_open(buffer::ThreadState& t, File* file, bool traced,
+                                              int fd, Call call, Bytes bytes, F... fields) {
+  if (!traced) {
+    const auto ret = call();
+    count_filtered(t, bytes(ret));
+    return ret;
+  }
+  const std::uint64_t start = record::ticks();
+  const auto ret = call();
+  const std::uint64_t end = record::ticks();
+  count_call(t, bytes(ret));
+  record_call<row>(t, file, fd, start, end, ret, fields(ret)...);
+  return ret;
+}
+
+template <Row row, Set set, class Call, class... F>
+[[gnu::always_inline]] inline auto probe(Descriptor about, Call call, F... fields) {
+  buffer::ThreadState* t = watch(set);
+  if (t == nullptr) [[unlikely]]
+    return call();
+  File* file = file_of(about.fd);
+  return probe_open<row>(*t, file, file->traced, about.fd, call, fields...);
+}
+
+template <Row row, Set set, class Call, class... F>
+[[gnu::always_inline]] inline auto probe(Descriptors about, Call call, F... fields) {
+  buffer::ThreadState* t = watch(set);
+  if (t == nullptr) [[unlikely]]
+    return call();
+  File* file = file_of(about.fd);
+  const bool traced = file->traced || file_of(about.other)->traced;
+  return probe_open<row>(*t, file, traced, about.fd, call, fields...);
+}
+
+inline int descriptor_of(FILE* stream) noexcept {
+  return stream != nullptr ? ::fileno_unlocked(stream) : -1;
+}
+inline int descriptor_of(DIR* stream) noexcept { return stream != nullptr ? ::dirfd(stream) : -1; }
+
+template <Row row, Set set, class Call, class... F>
+[[gnu::always_inline]] inline auto probe(Stream about, Call call, F... fields) {
+  buffer::ThreadState* t = watch(set);
+  if (t == nullptr) [[unlikely]]
+    return call();
+  const int fd = descriptor_of(about.stream);
+  File* file = file_of(fd);
+  return probe_open<row>(*t, file, file->traced, fd, call, fields...);
+}
+
+// The kernel tells whether a path can be read, without harm if it cannot.
+inline bool kernel_reads(const char* path) noexcept {
+  return path != nullptr && sys::call(SYS_faccessat, AT_FDCWD, path, 0) != -EFAULT;
+}
+// Reasons that the kernel gives only after it has read the path. Others, a wrong flag among them,
+// may come before.
+constexpr bool follows_reading(int error) {
+  return error == ENOENT || error == EEXIST || error == ENOTDIR || error == EACCES ||
+         error == EISDIR || error == ENOTEMPTY || error == ENODATA || error == EROFS;
+}
+
+// About paths, which are read only once the kernel has accepted them.
+template <Row row, Set set, class Can, class Quick, class Find, class Call, class Bytes, class... F>
+[[gnu::always_inline]] inline auto probe_path(Can can_be_read, Quick may_be, Find find, Call call,
+                                              Bytes bytes, F... fields) {
+  buffer::ThreadState* t = watch(set);
+  if (t == nullptr) [[unlikely]]
+    return call();
+  const std::uint64_t start = record::ticks();
+  const auto ret = call();
+  const bool readable = !has_failed(ret) || follows_reading(errno) || can_be_read();
+  if (readable && !may_be()) {
+    count_filtered(*t, bytes(ret));
+    return ret;
+  }
+  const std::uint64_t end = record::ticks();
+  if (!readable) [[unlikely]] {
+    count_call(*t, bytes(ret));
+    if (g_nameless.traced) record_call<row>(*t, nullptr, -1, start, end, ret);
+    return ret;
+  }
+  bool traced = false;
+  File* file = find(traced);
+  if (!traced) {
+    count_filtered(*t, bytes(ret));
+    return ret;
+  }
+  count_call(*t, bytes(ret));
+  record_call<row>(*t, file, -1, start, end, ret, fields(ret)...);
+  return ret;
+}
+
+template <Row row, Set set, class Call, class... F>
+[[gnu::always_inline]] inline auto probe(Path about, Call call, F... fields) {
+  const auto find = [about](bool& traced) {
+    File* file = file_at(about.directory, about.path);
+    traced = file->traced;
+    return file;
+  };
+  return probe_path<row, set>([about] { return kernel_reads(about.path); },
+                              [about] { return may_be_traced(about.path); }, find, call, fields...);
+}
+
+template <Row row, Set set, class Call, class... F>
+[[gnu::always_inline]] inline auto probe(Paths about, Call call, F... fields) {
+  const auto may_be = [about] { return may_be_traced(about.path) || may_be_traced(about.other); };
+  const auto find = [about](bool& traced) {
+    File* file = file_at(about.directory, about.path);
+    traced = file->traced || file_at(about.other_directory, about.other)->traced;
+    return file;
+  };
+  const auto can = [about] { return kernel_reads(about.path) && kernel_reads(about.other); };
+  return probe_path<row, set>(can, may_be, find, call, fields...);
+}
+
+// About no file, or about processes: always recorded.
+template <Row row, Set set, class Call, class Bytes, class... F>
+[[gnu::always_inline]] inline auto probe(Nothing, Call call, Bytes bytes, F... fields) {
+  buffer::ThreadState* t = watch(set);
+  if (t == nullptr) [[unlikely]]
+    return call();
+  const std::uint64_t start = record::ticks();
+  const auto ret = call();
+  const std::uint64_t end = record::ticks();
+  count_call(*t, bytes(ret));
+  record_call<row>(*t, nullptr, -1, start, end, ret, fields(ret)...);
+  return ret;
+}
+
+}  // namespace dft::intercept

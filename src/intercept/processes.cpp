@@ -1,0 +1,266 @@
+#include "intercept/processes.hpp"
+
+#include <spawn.h>
+#include <unistd.h>
+
+#include "intercept/intercept.hpp"
+#include "intercept/program.hpp"
+#include "intercept/rows.hpp"
+#include "intercept/vfork.hpp"
+#include "session/session.hpp"
+
+using namespace dft::intercept;  // NOLINT: as in rows.cpp
+namespace record = dft::record;
+namespace session = dft::session;
+namespace sys = dft::sys;
+
+namespace dft::intercept {
+
+void before_vfork() noexcept {
+  buffer::ThreadState* t = watch(Set::POSIX);
+  if (t == nullptr || in_vfork_child()) return;
+  session::will_fork();
+  const std::uint64_t now = record::ticks();
+  record_call<Row::vfork>(*t, nullptr, -1, now, now, Void{});
+  t_vforked_from = sys::process_id();
+}
+
+void process_leaves() noexcept {
+  if (t_slow == 0 && !in_vfork_child()) session::at_exit();
+}
+
+}  // namespace dft::intercept
+
+namespace {
+
+// A new process, seen from its parent; the child records what it does itself.
+template <Row row, class Call>
+pid_t fork_call(Call call) {
+  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  if (t == nullptr) return call();
+  session::will_fork();
+  const std::uint64_t start = record::ticks();
+  const pid_t ret = call();
+  if (ret == 0) return ret;
+  record_call<row>(*t, nullptr, -1, start, record::ticks(), ret);
+  return ret;
+}
+
+dft::Lock g_program_lock;
+
+// Says so if the program cannot be traced. In a child of vfork too: what it writes to is a file.
+Optional look_at_program(const char* path, bool search, char* const* environment) {
+  if (!is_preload()) return {Key::untraced, false, 0};
+  dft::SlowPath slow;
+  dft::Locked locked(g_program_lock);
+  char name[56];
+  const session::Untraced why = why_untraced(path, search, environment, name);
+  if (why == session::Untraced::kNo) return {Key::untraced, false, 0};
+  session::note_untraced(name, why);
+  return {Key::untraced, true, static_cast<std::int64_t>(why)};
+}
+
+// A program that replaces this one: recorded before, because nobody comes back, and once more if it
+// failed.
+template <Row row, class Call>
+int exec_call(const char* path, bool search, char* const* environment, Call call) {
+  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  if (t == nullptr) return call();
+  const bool readable = kernel_reads(path);
+  const bool exists = readable && (search || sys::call(SYS_faccessat, AT_FDCWD, path, X_OK) == 0);
+  const bool plain_name = search && readable && std::strchr(path, '/') == nullptr;
+  File* file = readable && !plain_name ? file_at(path) : nullptr;
+  const std::uint64_t start = record::ticks();
+  if (exists) {
+    const Optional untraced = look_at_program(path, search, environment);
+    record_call<row>(*t, file, -1, start, start, Void{},
+                     String{Key::file, plain_name ? path : nullptr}, untraced);
+    if (!in_vfork_child()) session::will_exec();
+  }
+  const int ret = call();
+  const sys::KeepErrno keep;
+  if (exists && !in_vfork_child()) session::exec_failed();
+  t = watch(Set::POSIX);
+  if (t != nullptr) {
+    record_call<row>(*t, file, -1, start, record::ticks(), ret,
+                     String{Key::file, plain_name ? path : nullptr});
+  }
+  return ret;
+}
+
+// Comes back only if it failed.
+template <class Call>
+int try_exec(Call call) {
+  if (in_vfork_child()) return call();
+  session::will_exec();
+  const int ret = call();
+  const sys::KeepErrno keep;
+  session::exec_failed();
+  return ret;
+}
+
+// A program in a child, by a call that does both.
+template <Row row, class Call>
+int spawn_call(pid_t* child, const char* path, bool search, char* const* environment, Call call) {
+  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  if (t == nullptr) return call();
+  session::will_fork();
+  pid_t pid = 0;
+  const std::uint64_t start = record::ticks();
+  const int ret = call(&pid);
+  const std::uint64_t end = record::ticks();
+  if (ret == 0 && child != nullptr) *child = pid;
+  const bool plain_name = search && ret != EFAULT && std::strchr(path, '/') == nullptr;
+  if (ret == 0) look_at_program(path, search, environment);
+  File* file = ret != EFAULT && !plain_name ? file_at(path) : nullptr;
+  record_call<row>(*t, file, -1, start, end, ret, String{Key::file, plain_name ? path : nullptr},
+                   Optional{Key::pid, ret == 0, pid});
+  return ret;
+}
+
+// The arguments of execl and its like, as the list that the kernel wants.
+#define DFT_COLLECT(first, vector)                                            \
+  va_list list;                                                               \
+  std::size_t count = 1;                                                      \
+  va_start(list, first);                                                      \
+  for (const char* a = first; a != nullptr; a = va_arg(list, char*)) ++count; \
+  va_end(list);                                                               \
+  char* vector[count];                                                        \
+  vector[0] = const_cast<char*>(first);                                       \
+  va_start(list, first);                                                      \
+  for (std::size_t i = 1; first != nullptr && i < count; ++i) vector[i] = va_arg(list, char*)
+
+}  // namespace
+
+#pragma GCC diagnostic ignored "-Wvla"
+
+extern "C" pid_t DFT_WRAPPER(fork)() {
+  return fork_call<Row::fork>([] { return real<pid_t()>(Row::fork)(); });
+}
+extern "C" pid_t DFT_WRAPPER(__fork)() {
+  return fork_call<Row::__fork>([] { return real<pid_t()>(Row::__fork)(); });
+}
+extern "C" pid_t DFT_WRAPPER(_Fork)() {
+  return fork_call<Row::_Fork>([] { return real<pid_t()>(Row::_Fork)(); });
+}
+// Whoever called is gone after it, without an end; its child goes on, and finishes for it.
+extern "C" int DFT_WRAPPER(daemon)(int nochdir, int noclose) {
+  if (watch(Set::POSIX) != nullptr) session::will_fork();
+  const int result =
+      DFT_PROBE(POSIX, daemon, int, (int, int), (nochdir, noclose), on_nothing(), moves_nothing());
+  if (result == 0) {
+    dft::buffer::g_forked.store(true);
+    forget_cwd();
+    if (noclose == 0) forget_descriptors(0, 2);
+  }
+  return result;
+}
+
+extern "C" int DFT_WRAPPER(posix_spawn)(pid_t* child, const char* path, const void* actions,
+                                        const void* attributes, char* const argv[],
+                                        char* const envp[]) {
+  using Function = int(pid_t*, const char*, const void*, const void*, char* const*, char* const*);
+  return spawn_call<Row::posix_spawn>(child, path, false, envp, [&](pid_t* to = nullptr) {
+    return real<Function>(Row::posix_spawn)(to != nullptr ? to : child, path, actions, attributes,
+                                            argv, envp);
+  });
+}
+extern "C" int DFT_WRAPPER(posix_spawnp)(pid_t* child, const char* path, const void* actions,
+                                         const void* attributes, char* const argv[],
+                                         char* const envp[]) {
+  using Function = int(pid_t*, const char*, const void*, const void*, char* const*, char* const*);
+  return spawn_call<Row::posix_spawnp>(child, path, true, envp, [&](pid_t* to = nullptr) {
+    return real<Function>(Row::posix_spawnp)(to != nullptr ? to : child, path, actions, attributes,
+                                             argv, envp);
+  });
+}
+extern "C" int DFT_WRAPPER(system)(const char* command) {
+  if (watch(Set::POSIX) != nullptr) session::will_fork();
+  return DFT_PROBE(POSIX, system, int, (const char*), (command), on_nothing(), moves_nothing(),
+                   S(command, command));
+}
+#define DFT_POPEN(symbol)                                                                        \
+  extern "C" FILE* DFT_WRAPPER(symbol)(const char* command, const char* mode) {                  \
+    if (watch(Set::STDIO) != nullptr) session::will_fork();                                      \
+    FILE* result = DFT_PROBE(STDIO, symbol, FILE*, (const char*, const char*), (command, mode),  \
+                             on_nothing(), moves_nothing(), S(command, command), S(mode, mode)); \
+    if (result != nullptr) set_file_of(descriptor_of(result), nullptr);                          \
+    return result;                                                                               \
+  }
+DFT_POPEN(popen)
+DFT_POPEN(_IO_popen)
+
+extern "C" int DFT_WRAPPER(execve)(const char* path, char* const argv[], char* const envp[]) {
+  return exec_call<Row::execve>(path, false, envp, [&] {
+    return real<int(const char*, char* const*, char* const*)>(Row::execve)(path, argv, envp);
+  });
+}
+extern "C" int DFT_WRAPPER(execv)(const char* path, char* const argv[]) {
+  return exec_call<Row::execv>(path, false, environ, [&] {
+    return real<int(const char*, char* const*)>(Row::execv)(path, argv);
+  });
+}
+extern "C" int DFT_WRAPPER(execvp)(const char* path, char* const argv[]) {
+  return exec_call<Row::execvp>(path, true, environ, [&] {
+    return real<int(const char*, char* const*)>(Row::execvp)(path, argv);
+  });
+}
+extern "C" int DFT_WRAPPER(execvpe)(const char* path, char* const argv[], char* const envp[]) {
+  return exec_call<Row::execvpe>(path, true, envp, [&] {
+    return real<int(const char*, char* const*, char* const*)>(Row::execvpe)(path, argv, envp);
+  });
+}
+extern "C" int DFT_WRAPPER(execl)(const char* path, const char* first, ...) {
+  DFT_COLLECT(first, argv);
+  va_end(list);
+  return exec_call<Row::execl>(path, false, environ, [&] {
+    return real<int(const char*, char* const*)>(Row::execv)(path, argv);
+  });
+}
+extern "C" int DFT_WRAPPER(execle)(const char* path, const char* first, ...) {
+  DFT_COLLECT(first, argv);
+  char** envp = va_arg(list, char**);
+  va_end(list);
+  return exec_call<Row::execle>(path, false, envp, [&] {
+    return real<int(const char*, char* const*, char* const*)>(Row::execve)(path, argv, envp);
+  });
+}
+extern "C" int DFT_WRAPPER(execlp)(const char* path, const char* first, ...) {
+  DFT_COLLECT(first, argv);
+  va_end(list);
+  return exec_call<Row::execlp>(path, true, environ, [&] {
+    return real<int(const char*, char* const*)>(Row::execvp)(path, argv);
+  });
+}
+extern "C" int DFT_WRAPPER(fexecve)(int fd, char* const argv[], char* const envp[]) {
+  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  const auto call = [&] {
+    return real<int(int, char* const*, char* const*)>(Row::fexecve)(fd, argv, envp);
+  };
+  if (t == nullptr) return call();
+  const std::uint64_t start = record::ticks();
+  record_call<Row::fexecve>(*t, file_of(fd), fd, start, start, Void{});
+  return try_exec(call);
+}
+extern "C" int DFT_WRAPPER(execveat)(int dirfd, const char* path, char* const argv[],
+                                     char* const envp[], int flags) {
+  const auto call = [&] {
+    return real<int(int, const char*, char* const*, char* const*, int)>(Row::execveat)(
+        dirfd, path, argv, envp, flags);
+  };
+  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  if (t == nullptr || !kernel_reads(path)) return call();
+  const std::uint64_t start = record::ticks();
+  record_call<Row::execveat>(*t, file_at(dirfd, path), -1, start, start, Void{},
+                             field(Key::dirfd, dirfd), field(Key::flags, flags));
+  return try_exec(call);
+}
+
+extern "C" [[noreturn]] void DFT_WRAPPER(_exit)(int status) {
+  process_leaves();
+  for (;;) real<void(int)>(Row::_exit)(status);
+}
+extern "C" [[noreturn]] void DFT_WRAPPER(_Exit)(int status) {
+  process_leaves();
+  for (;;) real<void(int)>(Row::_Exit)(status);
+}

@@ -1,0 +1,11 @@
+// The beginnings and ends of processes, seen from inside.
+#pragma once
+
+namespace dft::intercept {
+
+// On the thread that is about to call vfork.
+void before_vfork() noexcept;
+// The process leaves without running its destructors.
+void process_leaves() noexcept;
+
+}  // namespace dft::intercept

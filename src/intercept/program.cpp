@@ -1,0 +1,138 @@
+#include "intercept/program.hpp"
+
+#include <elf.h>
+#include <sys/uio.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "record/sys.hpp"
+
+namespace dft::intercept {
+namespace {
+
+using session::Untraced;
+
+#if defined(__x86_64__)
+constexpr int kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr int kMachine = EM_AARCH64;
+#else
+constexpr int kMachine = EM_NONE;
+#endif
+
+constexpr int kMostInterpreters = 4;
+
+// Of a script: the program after "#!".
+bool read_interpreter(char* text, std::size_t n, char (&to)[256]) {
+  text[n] = '\0';
+  char* p = text + 2;
+  while (*p == ' ' || *p == '\t') ++p;
+  const std::size_t length = std::strcspn(p, " \t\n");
+  if (length == 0 || length >= sizeof to) return false;
+  std::memcpy(to, p, length);
+  to[length] = '\0';
+  return true;
+}
+
+bool has_loader(int fd, const Elf64_Ehdr& header) {
+  for (int i = 0; i < header.e_phnum && i < 64; ++i) {
+    Elf64_Phdr part;
+    const std::uint64_t at = header.e_phoff + static_cast<std::uint64_t>(i) * sizeof part;
+    if (sys::pread(fd, &part, sizeof part, at) != sizeof part) return false;
+    if (part.p_type == PT_INTERP) return true;
+  }
+  return false;
+}
+
+// The program may have given us any address: the kernel copies from it, or says that it cannot.
+bool copy_from(const void* from, void* to, std::size_t n) {
+  const iovec there{const_cast<void*>(from), n};
+  const iovec here{to, n};
+  return sys::call(SYS_process_vm_readv, sys::process_id(), &here, 1, &there, 1, 0) ==
+         static_cast<long>(n);
+}
+
+// Whether the environment names the preload library. True as well when it cannot be read.
+bool is_preloaded(char* const* environment) {
+  constexpr std::string_view kName = "LD_PRELOAD=";
+  if (environment == nullptr) return false;
+  for (int i = 0; i < 65536; ++i) {
+    const char* entry = nullptr;
+    char start[kName.size()];
+    if (!copy_from(environment + i, &entry, sizeof entry)) return true;
+    if (entry == nullptr) return false;
+    if (!copy_from(entry, start, sizeof start)) continue;
+    // The whole of it can be read: it was made for this purpose.
+    if (std::string_view(start, sizeof start) == kName)
+      return std::strstr(entry, "libdftracer_preload") != nullptr;
+  }
+  return false;
+}
+
+// The first program of that name in PATH; false when there is none.
+bool search_path(const char* name, char (&to)[4096]) {
+  const char* path = ::getenv("PATH");
+  std::string_view rest(path != nullptr ? path : "/bin:/usr/bin");
+  while (!rest.empty()) {
+    const std::size_t colon = rest.find(':');
+    const std::string_view directory = rest.substr(0, colon);
+    rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
+    const int n = std::snprintf(to, sizeof to, "%.*s/%s", static_cast<int>(directory.size()),
+                                directory.data(), name);
+    if (n < 0 || static_cast<std::size_t>(n) >= sizeof to) continue;
+    if (sys::call(SYS_faccessat, AT_FDCWD, to, X_OK) == 0) return true;
+  }
+  return false;
+}
+
+Untraced look_at(const char* path, int depth) {
+  const int fd = sys::open(path, O_RDONLY | O_NONBLOCK);
+  if (fd < 0) return Untraced::kNo;  // if it cannot be read, the loader will say so
+  struct stat info{};
+  alignas(Elf64_Ehdr) char head[256];
+  const bool regular = sys::status(fd, &info) == 0 && S_ISREG(info.st_mode);
+  const long n = regular ? sys::pread(fd, head, sizeof head - 1, 0) : 0;
+  Untraced why = Untraced::kNo;
+  char interpreter[256];
+  bool script = false;
+  if (n > 2 && head[0] == '#' && head[1] == '!') {
+    script = read_interpreter(head, static_cast<std::size_t>(n), interpreter);
+  } else if (n >= static_cast<long>(sizeof(Elf64_Ehdr)) &&
+             std::memcmp(head, ELFMAG, SELFMAG) == 0) {
+    Elf64_Ehdr header;
+    std::memcpy(&header, head, sizeof header);
+    const bool gains =
+        ((info.st_mode & S_ISUID) != 0 &&
+         info.st_uid != static_cast<uid_t>(sys::call(SYS_getuid))) ||
+        ((info.st_mode & S_ISGID) != 0 && info.st_gid != static_cast<gid_t>(sys::call(SYS_getgid)));
+    if (head[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine) {
+      why = Untraced::kOtherArchitecture;
+    } else if (!has_loader(fd, header)) {
+      why = Untraced::kStatic;
+    } else if (gains) {
+      why = Untraced::kSetUser;
+    }
+  }
+  sys::close(fd);
+  return script && depth < kMostInterpreters ? look_at(interpreter, depth + 1) : why;
+}
+
+}  // namespace
+
+Untraced why_untraced(const char* path, bool search, char* const* environment,
+                      char (&name)[56]) noexcept {
+  static char found[4096];  // under the caller's lock
+  const bool by_name = search && std::strchr(path, '/') == nullptr;
+  if (by_name && !search_path(path, found)) return Untraced::kNo;
+  const char* program = by_name ? found : path;
+  const char* slash = std::strrchr(program, '/');
+  std::snprintf(name, sizeof name, "%.55s", slash != nullptr ? slash + 1 : program);
+  const Untraced why = look_at(program, 0);
+  if (why != Untraced::kNo) return why;
+  return is_preloaded(environment) ? Untraced::kNo : Untraced::kNotPreloaded;
+}
+
+}  // namespace dft::intercept

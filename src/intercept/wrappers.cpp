@@ -1,0 +1,18 @@
+// The table of wrappers. Apart from their definitions, so that it can name all of them alike: it
+// must be there before any constructor has run.
+#include "intercept/wrappers.hpp"
+
+using dft::intercept::kRows;
+using dft::intercept::Set;
+using dft::intercept::Wrapper;
+
+#define DFT_ROW(set, symbol, ...) extern "C" void dftracer_wrap_##symbol();
+#define DFT_ODD(set, symbol, shown) extern "C" void dftracer_wrap_##symbol();
+#include "intercept/table.def"
+
+extern "C" __attribute__((visibility("default"))) constinit const Wrapper dftracer_wrappers[] = {
+#define DFT_ROW(set, symbol, shown, ...) {#symbol, shown, dftracer_wrap_##symbol, Set::set},
+#define DFT_ODD(set, symbol, shown) {#symbol, shown, dftracer_wrap_##symbol, Set::set},
+#include "intercept/table.def"
+};
+static_assert(std::size(dftracer_wrappers) == kRows);

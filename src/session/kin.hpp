@@ -1,0 +1,65 @@
+// How the processes of a run find each other without a word in the environment: whoever is about to
+// have children, or to become another program, leaves a note under its own key, and every process
+// looks for one of its own or of an ancestor. The first process's note also gathers what the run
+// amounts to. Under the session's lock.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "buffer/layout.hpp"
+
+namespace dft::session {
+
+struct Amounts {
+  std::uint64_t processes;
+  std::uint64_t events;
+  std::uint64_t files;
+  std::uint64_t calls;
+  std::uint64_t filtered;
+  std::uint64_t lost;
+};
+
+// A program that was started and could not be traced.
+enum class Untraced : std::uint32_t { kNo, kStatic, kOtherArchitecture, kSetUser, kNotPreloaded };
+const char* describe(Untraced why) noexcept;
+
+struct UntracedProgram {
+  std::atomic<std::uint32_t> count;
+  std::uint32_t why;
+  char name[56];
+};
+inline constexpr std::size_t kMostUntraced = 16;
+
+// The note, as it is on disk and in memory.
+struct Word {
+  char magic[8];
+  std::uint64_t run;
+  std::uint64_t first;   // key of the run's first process
+  char trace_name[256];  // that the process has had so far
+  std::atomic<std::uint64_t> amounts[6];
+  std::atomic<std::uint32_t> lock;
+  std::uint32_t reserved;
+  UntracedProgram untraced[kMostUntraced];
+};
+
+struct Kin {
+  std::uint64_t run;
+  std::uint64_t first;
+  char trace_name[256];  // of this very process, before it became this program; else empty
+};
+// Looks for this process's own note, then for its ancestors'.
+bool find_kin(const char* directory, const buffer::Owner& self, Kin& kin) noexcept;
+
+// Leaves the note of this process; true when it is there.
+bool leave_word(const char* directory, std::uint64_t key, const Kin& kin) noexcept;
+void take_word_back(const char* directory, std::uint64_t key) noexcept;
+
+// Adds to what the run amounts to; does nothing when its first process is gone.
+void add_amounts(const char* directory, std::uint64_t first, const Amounts& amounts) noexcept;
+void add_untraced(const char* directory, std::uint64_t first, const char* name,
+                  Untraced why) noexcept;
+// For the first process: what the others have added, and a description of the untraced programs.
+void read_amounts(const char* directory, std::uint64_t first, Amounts& amounts, char* untraced,
+                  std::size_t room) noexcept;
+
+}  // namespace dft::session
