@@ -29,6 +29,7 @@ constinit std::atomic<Guard*> g_guard{&g_off};
 constinit Hooks g_hooks{};
 constinit std::atomic<Spool*> g_spool{nullptr};
 constinit std::atomic<bool> g_on{false};
+constinit std::atomic<std::uint64_t> g_losses{0};
 constinit std::atomic<bool> g_forked{false};
 thread_local constinit ThreadState t_thread = {kNever, {}, 0,       0, 0,       0,
                                                0,      0,  nullptr, 0, nullptr, nullptr};
@@ -133,6 +134,8 @@ bool make_chunk(Spool& spool, std::size_t size, bool small, std::uint32_t seen) 
   const bool huge = size > kLargeChunk - sizeof(ChunkHead);
   const bool may_grow = small || huge || spool.large_chunks() < kMostLargeChunks;
   if (may_grow && spool.grow(size, small, seen)) return true;
+  // Compressing takes more stack than a signal handler may have.
+  if (on_alternate_stack()) return spool.grow(size, small, seen);
   if (g_hooks.make_room()) return true;
   if (reclaim_dead_threads(spool)) return true;
   // Everything is held by living threads: there are more of them than chunks.

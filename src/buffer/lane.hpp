@@ -58,6 +58,8 @@ struct Hooks {
 extern Hooks g_hooks;
 extern std::atomic<Spool*> g_spool;
 extern std::atomic<bool> g_on;
+// Counts losses: what was recorded once for the whole trace may be among them.
+extern std::atomic<std::uint64_t> g_losses;
 extern std::atomic<bool> g_forked;  // this process has had children
 
 ThreadState* attach_thread() noexcept;
@@ -74,7 +76,7 @@ bool generation_is_live() noexcept;
 void new_epoch() noexcept;
 
 // The calling thread's state, nullptr while nothing is recorded.
-inline ThreadState* this_thread() noexcept {
+[[gnu::always_inline]] inline ThreadState* this_thread() noexcept {
   ThreadState& t = t_thread;
   const Guard* guard = g_guard.load(std::memory_order_relaxed);
   if (t.generation == guard->generation.load(std::memory_order_relaxed)) [[likely]]
@@ -84,7 +86,7 @@ inline ThreadState* this_thread() noexcept {
 }
 
 // One instruction, so that a signal handler that records cannot be given the same id.
-inline std::uint64_t take_id(ThreadState& t) noexcept {
+[[gnu::always_inline]] inline std::uint64_t take_id(ThreadState& t) noexcept {
 #if defined(__x86_64__)
   std::uint64_t id = 1;
   asm volatile("xaddq %0, %1" : "+r"(id), "+m"(t.next_id) : : "cc");
@@ -103,6 +105,11 @@ inline std::uint64_t new_id(ThreadState& t) noexcept {
   }
 }
 
+// Differs whenever what was announced to the trace before may not be in it.
+inline std::uint64_t announcing(const ThreadState& t) noexcept {
+  return t.generation + (g_losses.load(std::memory_order_relaxed) << 32);
+}
+
 inline bool is_attached(const ThreadState& t) noexcept {
   return t.generation ==
          g_guard.load(std::memory_order_relaxed)->generation.load(std::memory_order_relaxed);
@@ -112,7 +119,7 @@ inline bool is_attached(const ThreadState& t) noexcept {
 // generation first and looks at the marks afterwards, with a pause in between that is longer than
 // any store takes to become visible; so one of the two sees the other, and this side needs no
 // fence.
-inline bool enter(const ThreadState& t, Lane& lane) noexcept {
+[[gnu::always_inline]] inline bool enter(const ThreadState& t, Lane& lane) noexcept {
   lane.chunk->busy.store(1, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const Guard* guard = g_guard.load(std::memory_order_relaxed);
@@ -150,7 +157,7 @@ inline Slot reserve(ThreadState& t, std::size_t size) noexcept {
   return {lane->cursor, lane, false};
 }
 
-inline void commit(Lane& lane, std::size_t size) noexcept {
+[[gnu::always_inline]] inline void commit(Lane& lane, std::size_t size) noexcept {
   lane.cursor += size;
   const auto filled = static_cast<std::uint64_t>(lane.cursor - payload(*lane.chunk));
   lane.chunk->committed.store(filled, std::memory_order_release);

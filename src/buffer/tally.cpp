@@ -58,22 +58,20 @@ void give_tally(Tally* tally) noexcept {
 Sums sum_tallies() noexcept {
   Sums sums{};
   each([&](const Tally& tally) {
-    sums.calls += tally.calls.load();
+    sums.calls += tally.recorded.load() + tally.filtered.load();
     sums.filtered += tally.filtered.load();
     sums.read += tally.read.load();
     sums.written += tally.written.load();
-    sums.files += tally.files.load();
   });
   return sums;
 }
 
 void reset_tallies(const Tally* kept) noexcept {
   each([&](Tally& tally) {
-    tally.calls.store(0);
+    tally.recorded.store(0);
     tally.filtered.store(0);
     tally.read.store(0);
     tally.written.store(0);
-    tally.files.store(0);
     tally.taken.store(&tally == kept ? 1 : 0);
   });
 }

@@ -8,14 +8,13 @@ namespace dft::buffer {
 
 // Only its thread writes, so plain loads and stores do; whoever sums up may be a call behind.
 struct alignas(64) Tally {
-  std::atomic<std::uint64_t> calls;
-  std::atomic<std::uint64_t> filtered;  // of these, outside the directories that are traced
+  std::atomic<std::uint64_t> recorded;  // calls
+  std::atomic<std::uint64_t> filtered;  // and those outside the directories that are traced
   std::atomic<std::uint64_t> read;      // bytes
   std::atomic<std::uint64_t> written;
-  std::atomic<std::uint64_t> files;  // that were announced
   std::atomic<std::uint32_t> taken;
 
-  static void add(std::atomic<std::uint64_t>& to, std::uint64_t n) noexcept {
+  [[gnu::always_inline]] static void add(std::atomic<std::uint64_t>& to, std::uint64_t n) noexcept {
     to.store(to.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
 };
@@ -25,7 +24,6 @@ struct Sums {
   std::uint64_t filtered;
   std::uint64_t read;
   std::uint64_t written;
-  std::uint64_t files;
 };
 
 // A thread's own, or one that is shared when there is no memory: never nullptr. It keeps its counts

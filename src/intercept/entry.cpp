@@ -21,6 +21,12 @@ extern "C" void* dftracer_before_dlopen(const char* file, int mode) {
   return reinterpret_cast<void*>(real<void*(const char*, int)>(Row::dlopen));
 }
 
+// dlsym looks at its return address, too.
+extern "C" void* dftracer_before_dlsym() {
+  before_dlsym();
+  return reinterpret_cast<void*>(real<void*(void*, const char*)>(Row::dlsym));
+}
+
 extern "C" void* dftracer_real_syscall() {
   return reinterpret_cast<void*>(
       real<long(long, long, long, long, long, long, long)>(Row::syscall));
@@ -69,6 +75,28 @@ dftracer_wrap_dlopen:
   jmp *%rax
   .cfi_endproc
   .size dftracer_wrap_dlopen, . - dftracer_wrap_dlopen
+
+  .hidden dftracer_wrap_dlsym
+  .globl dftracer_wrap_dlsym
+  .type dftracer_wrap_dlsym, @function
+dftracer_wrap_dlsym:
+  .cfi_startproc
+  pushq %rdi
+  .cfi_adjust_cfa_offset 8
+  pushq %rsi
+  .cfi_adjust_cfa_offset 8
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  call dftracer_before_dlsym
+  addq $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  popq %rsi
+  .cfi_adjust_cfa_offset -8
+  popq %rdi
+  .cfi_adjust_cfa_offset -8
+  jmp *%rax
+  .cfi_endproc
+  .size dftracer_wrap_dlsym, . - dftracer_wrap_dlsym
 
   .hidden dftracer_wrap_syscall
   .globl dftracer_wrap_syscall
@@ -121,6 +149,9 @@ static_assert(kCallNumbers == 512);
 extern "C" void* DFT_WRAPPER(dlopen)(const char* file, int mode) {
   return reinterpret_cast<void* (*)(const char*, int)>(dftracer_before_dlopen(file, mode))(file,
                                                                                            mode);
+}
+extern "C" void* DFT_WRAPPER(dlsym)(void* handle, const char* name) {
+  return reinterpret_cast<void* (*)(void*, const char*)>(dftracer_before_dlsym())(handle, name);
 }
 extern "C" long dftracer_wrap_syscall_wanted(long, long, long, long, long, long, long);
 extern "C" long DFT_WRAPPER(syscall)(long number, long a, long b, long c, long d, long e, long f) {

@@ -11,7 +11,8 @@
 namespace dft::intercept {
 namespace {
 
-// Finds a path's File by a 64-bit key, in sets of four entries, one line of memory each. An entry
+// Finds a path's File by a 64-bit key, in sets of four entries, one line of memory each, or in the
+// neighbouring set. An entry
 // is two words whose exclusive-or is the key: a torn one matches nothing, so that neither side
 // needs a lock. An entry that had to give way costs a second FH record, nothing else.
 struct Entry {
@@ -78,23 +79,29 @@ std::uint64_t key_of(std::uint64_t seed, const char* text, std::size_t n) {
 
 File* find(const Table* table, std::uint64_t key) {
   if (table == nullptr) return nullptr;
-  const Set& set = table->sets[(key >> 20) & table->mask];
-  for (const Entry& entry : set.entry) {
-    const std::uint64_t file = entry.file.load(std::memory_order_acquire);
-    if ((entry.check.load(std::memory_order_relaxed) ^ file) == key && file != 0)
-      return reinterpret_cast<File*>(file);
+  const std::uint64_t first = (key >> 20) & table->mask;
+  for (const std::uint64_t index : {first, first ^ 1}) {
+    for (const Entry& entry : table->sets[index].entry) {
+      const std::uint64_t file = entry.file.load(std::memory_order_acquire);
+      if ((entry.check.load(std::memory_order_relaxed) ^ file) == key && file != 0)
+        return reinterpret_cast<File*>(file);
+    }
   }
   return nullptr;
 }
 
 void place(Table& table, std::uint64_t key, std::uint64_t file) {
-  Set& set = table.sets[(key >> 20) & table.mask];
-  Entry* to = &set.entry[(key >> 3) % kWays];
-  for (Entry& entry : set.entry) {
-    if (entry.file.load(std::memory_order_relaxed) != 0) continue;
-    to = &entry;
+  const std::uint64_t first = (key >> 20) & table.mask;
+  Entry* to = nullptr;
+  for (const std::uint64_t index : {first, first ^ 1}) {
+    for (Entry& entry : table.sets[index].entry) {
+      if (to == nullptr && entry.file.load(std::memory_order_relaxed) == 0) to = &entry;
+    }
+  }
+  if (to != nullptr) {
     ++table.used;
-    break;
+  } else {
+    to = &table.sets[first].entry[(key >> 3) % kWays];
   }
   to->check.store(key ^ file, std::memory_order_relaxed);
   to->file.store(file, std::memory_order_release);
@@ -115,7 +122,7 @@ Table* new_table(std::uint64_t sets) {
 void grow() {
   Table* old = g_table.load();
   const std::uint64_t sets = old->mask + 1;
-  if (old->used < sets * kWays / 2 || sets >= kMostSets) return;
+  if (old->used < sets * kWays * 3 / 8 || sets >= kMostSets) return;
   Table* fresh = new_table(sets * kGrowth < kMostSets ? sets * kGrowth : kMostSets);
   if (fresh == nullptr) return;
   for (std::uint64_t i = 0; i < sets; ++i) {
@@ -304,6 +311,7 @@ File* file_at(int directory, const char* path) noexcept {
   const std::size_t n = ::strnlen(path, kMostRead);
   const File* base = nullptr;
   if (path[0] != '/') {
+    if (directory < 0 && directory != AT_FDCWD) return &g_nameless;
     base = directory >= 0 ? base_of(directory) : g_cwd.load(std::memory_order_acquire);
     if (base == nullptr) return add(directory, {path, n});
   }
@@ -344,7 +352,7 @@ void forget_cwd() noexcept {
 }
 
 [[gnu::noinline, gnu::cold]] void announce(buffer::ThreadState& t, File& file, int fd) noexcept {
-  const std::uint64_t generation = t.generation;
+  const std::uint64_t stamp = buffer::announcing(t);
   SlowPath slow;
   Locked locked(g_lock);
   std::string_view path(file.path, file.length);
@@ -355,8 +363,7 @@ void forget_cwd() noexcept {
   head.kind = record::Kind::kFile;
   head.id = file.hash;
   if (!buffer::write_text(t.live, head, path)) return;
-  file.announced.store(generation);
-  buffer::Tally::add(t.tally->files, 1);
+  file.announced.store(stamp);
 }
 
 bool set_filter(const Filter* filter) noexcept {

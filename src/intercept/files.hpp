@@ -36,7 +36,7 @@ File* discover(int fd) noexcept;
 
 // The file that a descriptor is open on; never nullptr. One that we did not see being opened is
 // asked for in /proc.
-inline File* file_of(int fd) noexcept {
+[[gnu::always_inline]] inline File* file_of(int fd) noexcept {
   const auto number = static_cast<unsigned>(fd);
   if (number < kDescriptorBlock * kDescriptorBlocks) [[likely]] {
     const DescriptorBlock* block =

@@ -1,6 +1,7 @@
 #include "intercept/intercept.hpp"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 
 #include <new>
 
@@ -13,6 +14,8 @@
 // The preload library's: the next function of that name, as seen from there. It is not there when
 // the program itself has started the tracer.
 extern "C" void* dftracer_preload_next(const char* name) __attribute__((weak));
+extern "C" void dftracer_preload_begin();
+extern char** environ;
 
 namespace dft::intercept {
 
@@ -21,15 +24,57 @@ constinit std::atomic<bool> g_watched[static_cast<std::size_t>(Set::kCount)] = {
 constinit std::atomic<bool> g_details{true};
 constinit std::atomic<void*> g_real[kRows] = {};
 
+constinit std::atomic<bool> g_decided{false};
+
+namespace {
+
+// Another allocator may be calling from the middle of its own beginning, and beginning ourselves
+// takes memory.
+bool is_libcs_allocator() {
+  Dl_info allocator;
+  Dl_info libc;
+  void* at = ::dlsym(RTLD_DEFAULT, "malloc");
+  return at != nullptr && ::dladdr(at, &allocator) != 0 &&
+         ::dladdr(reinterpret_cast<void*>(::gnu_get_libc_version), &libc) != 0 &&
+         allocator.dli_fbase == libc.dli_fbase;
+}
+
+}  // namespace
+
+// libc fills in the environment when it is ready for others.
+bool begin_early(Set set) noexcept {
+  if (!is_preload() || environ == nullptr) return false;
+  const sys::KeepErrno keep;
+  const SlowPath slow;
+  static std::atomic<int> can{0};
+  if (can.load() == 0) can.store(is_libcs_allocator() ? 1 : -1);
+  if (can.load() < 0) return false;
+  dftracer_preload_begin();
+  return g_watched[static_cast<std::size_t>(set)].load();
+}
+
+bool is_first_to_begin() noexcept { return !g_decided.exchange(true); }
+
 bool is_preload() noexcept { return dftracer_preload_next != nullptr; }
 
+namespace {
+
+// What the program's own calls are bound to. A program at a fixed address that takes a function's
+// address has a name for it as well, which leads back to its own import table.
+void* find_definition(const char* symbol) {
+  void* found = ::dlsym(RTLD_DEFAULT, symbol);
+  if (found == nullptr || !is_import_of_program(symbol, found)) return found;
+  static void* const libc = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  return libc != nullptr ? ::dlsym(libc, symbol) : found;
+}
+
+}  // namespace
+
 void* find_real(Row row) noexcept {
-  const sys::KeepErrno keep;
   const auto index = static_cast<std::size_t>(row);
   const char* symbol = kWrappers[index].symbol;
-  ++t_slow;
-  void* found = is_preload() ? dftracer_preload_next(symbol) : ::dlsym(RTLD_DEFAULT, symbol);
-  --t_slow;
+  const SlowPath slow;
+  void* found = is_preload() ? dftracer_preload_next(symbol) : find_definition(symbol);
   if (found == reinterpret_cast<void*>(kWrappers[index].function)) found = nullptr;
   g_real[index].store(found, std::memory_order_relaxed);
   return found;
@@ -139,6 +184,7 @@ void watch_sets(bool posix, bool stdio) {
 
 void begin() noexcept try {
   const session::Config& config = session::config();
+  g_decided.store(true);
   if (config.disable_io || !session::active()) return;
   SlowPath slow;
   if (!name_keys() || !set_filter(make_filter(config))) return;

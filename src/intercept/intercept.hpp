@@ -9,6 +9,8 @@ namespace dft::intercept {
 void begin() noexcept;
 // The session has stopped: everything is as it was.
 void end() noexcept;
+// The preload library's constructor and the first call before it both ask to begin; once is enough.
+bool is_first_to_begin() noexcept;
 // The preload library is there.
 bool is_preload() noexcept;
 

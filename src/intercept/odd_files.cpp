@@ -25,19 +25,34 @@ struct OpenFlags {
   }
 };
 
+bool goes_up(const char* path) {
+  const char* at = std::strstr(path, "../");
+  return at != nullptr && (at == path || at[-1] == '/');
+}
+
 // A call that opens a path. The descriptor is known from then on, traced or not.
 template <Row row, Set set, class Call, class To, class... F>
 [[gnu::always_inline]] inline auto open_path(int directory, const char* path, bool names_the_file,
                                              Call call, To descriptor, F... fields) {
-  const auto may_be = [&] { return true; };
   File* found = nullptr;
+  int opened = -1;
+  const auto run = [&] {
+    const auto ret = call();
+    if (!has_failed(ret)) opened = descriptor(ret);
+    return ret;
+  };
   const auto find = [&](bool& traced) {
-    found = may_be_traced(path) ? file_at(directory, path) : &g_elsewhere;
+    if (opened >= 0 && goes_up(path)) {
+      found = discover(opened);  // text alone does not tell where ".." leads after a symbolic link
+    } else {
+      found = may_be_traced(path) ? file_at(directory, path) : &g_elsewhere;
+    }
     traced = found->traced;
     return found;
   };
-  const auto result = probe_path<row, set>([path] { return kernel_reads(path); }, may_be, find,
-                                           call, DFT_AFTER(moves_nothing()), fields...);
+  const auto result =
+      probe_path<row, set>([path] { return kernel_reads(path); }, [] { return true; }, find, run,
+                           DFT_AFTER(moves_nothing()), fields...);
   const int fd = descriptor(result);
   if (fd >= 0) set_file_of(fd, names_the_file ? found : nullptr);
   return result;
@@ -110,7 +125,7 @@ DFT_TEMPORARY(mkostemps64, (char* path, int suffixlen, int flags), (path, suffix
 // Descriptors whose names only the kernel knows: they are asked for when they are first used.
 #define DFT_UNNAMED(symbol, params, args, fd, ...)                               \
   extern "C" int DFT_WRAPPER(symbol) params {                                    \
-    const int result = DFT_PROBE(POSIX, symbol, int, params, args, on_nothing(), \
+    const int result = DFT_PROBE(POSIX, symbol, int, params, args, on_unnamed(), \
                                  moves_nothing() __VA_OPT__(, ) __VA_ARGS__);    \
     if (result >= 0) set_file_of(fd, nullptr);                                   \
     return result;                                                               \
@@ -138,7 +153,7 @@ template <Row row, Set set, class Call>
     return call();
   }
   File* file = take_file_of(fd);
-  return probe_open<row>(*t, file, file->traced, fd, call, DFT_AFTER(moves_nothing()));
+  return probe_open<row, set>(*t, file, file->traced, fd, call, DFT_AFTER(moves_nothing()));
 }
 
 }  // namespace
@@ -171,11 +186,11 @@ extern "C" int DFT_WRAPPER(close_range)(unsigned first, unsigned last, int flags
   constexpr int kOnlyMark = 4;  // CLOSE_RANGE_CLOEXEC
   if ((flags & kOnlyMark) == 0) forget_descriptors(first, last);
   return DFT_PROBE(POSIX, close_range, int, (unsigned, unsigned, int), (first, last, flags),
-                   on_nothing(), moves_nothing(), N(first), N(last), N(flags));
+                   on_unnamed(), moves_nothing(), N(first), N(last), N(flags));
 }
 extern "C" void DFT_WRAPPER(closefrom)(int first) {
   forget_descriptors(first > 0 ? static_cast<unsigned>(first) : 0, ~0u);
-  return DFT_PROBE(POSIX, closefrom, void, (int), (first), on_nothing(), moves_nothing(), N(first));
+  return DFT_PROBE(POSIX, closefrom, void, (int), (first), on_unnamed(), moves_nothing(), N(first));
 }
 
 // ---- Copies
@@ -294,7 +309,8 @@ template <Row row, class Call, class... F>
   dft::buffer::ThreadState* t = watch(Set::POSIX);
   File* file = t != nullptr ? mapped_file(at) : nullptr;
   if (file == nullptr) return call();
-  return probe_open<row>(*t, file, true, -1, call, DFT_AFTER(moves_nothing()), fields...);
+  return probe_open<row, Set::POSIX>(*t, file, true, -1, call, DFT_AFTER(moves_nothing()),
+                                     fields...);
 }
 
 }  // namespace
@@ -372,7 +388,7 @@ File* file_of_request(const aiocb* request, bool& traced) {
 #define DFT_LIO(symbol)                                                                        \
   extern "C" int DFT_WRAPPER(symbol)(int mode, aiocb* const list[], int nr, sigevent* event) { \
     return DFT_PROBE(POSIX, symbol, int, (int, aiocb* const*, int, sigevent*),                 \
-                     (mode, list, nr, event), on_nothing(), moves_nothing(), N(mode), N(nr));  \
+                     (mode, list, nr, event), on_unnamed(), moves_nothing(), N(mode), N(nr));  \
   }
 DFT_AIO(aio_read)
 DFT_AIO(aio_read64)
@@ -409,7 +425,7 @@ extern "C" int DFT_WRAPPER(io_submit)(void* context, long nr, iocb** requests) {
 extern "C" int DFT_WRAPPER(io_getevents)(void* context, long min_nr, long nr, void* events,
                                          void* timeout) {
   return DFT_PROBE(POSIX, io_getevents, int, (void*, long, long, void*, void*),
-                   (context, min_nr, nr, events, timeout), on_nothing(), moves_nothing(), N(min_nr),
+                   (context, min_nr, nr, events, timeout), on_unnamed(), moves_nothing(), N(min_nr),
                    N(nr));
 }
 
@@ -419,16 +435,25 @@ using SystemCall = long(long, long, long, long, long, long, long);
 
 namespace {
 
-constexpr long kWanted[] = {SYS_read,  SYS_write,      SYS_pread64,     SYS_pwrite64,
-                            SYS_readv, SYS_writev,     SYS_openat,      SYS_openat2,
-                            SYS_close, SYS_dup,        SYS_dup3,        SYS_fsync,
-                            SYS_lseek, SYS_getdents64, SYS_close_range, SYS_exit_group};
+constexpr long kWanted[] = {SYS_read,    SYS_write,      SYS_pread64,     SYS_pwrite64,
+                            SYS_readv,   SYS_writev,     SYS_openat,      SYS_openat2,
+                            SYS_close,   SYS_dup,        SYS_dup3,        SYS_fsync,
+                            SYS_lseek,   SYS_getdents64, SYS_close_range, SYS_exit_group,
+                            SYS_seccomp, SYS_chdir,      SYS_fchdir,      SYS_fcntl};
 constexpr auto make_wanted() {
   struct {
     unsigned char flag[kCallNumbers];
   } wanted{};
   for (const long number : kWanted) wanted.flag[number] = 1;
+#ifdef SYS_open
+  for (const long number : {SYS_open, SYS_creat, SYS_dup2}) wanted.flag[number] = 1;
+#endif
   return wanted;
+}
+
+long copied(int from, long to) {
+  if (to >= 0 && to != from) copy_file_of(from, static_cast<int>(to));
+  return to;
 }
 
 }  // namespace
@@ -481,14 +506,50 @@ extern "C" long dftracer_wrap_syscall_wanted(long number, long a, long b, long c
       return close_call<Row::close, Set::POSIX>(fd, call);
     case SYS_close_range:
       if ((c & 4) == 0) forget_descriptors(static_cast<unsigned>(a), static_cast<unsigned>(b));
-      return probe<Row::close_range, Set::POSIX>(on_nothing(), call, DFT_AFTER(moves_nothing()),
+      return probe<Row::close_range, Set::POSIX>(on_unnamed(), call, DFT_AFTER(moves_nothing()),
                                                  K(first, a), K(last, b), K(flags, c));
     case SYS_dup:
-    case SYS_dup3: {
-      const long made = call();
-      if (made >= 0) copy_file_of(fd, static_cast<int>(made));
-      return made;
+      return copied(fd, probe<Row::dup, Set::POSIX>(on_fd(fd), call, DFT_AFTER(moves_nothing()),
+                                                    K(oldfd, a)));
+    case SYS_dup3:
+      return copied(fd, probe<Row::dup3, Set::POSIX>(on_fd(fd), call, DFT_AFTER(moves_nothing()),
+                                                     K(oldfd, a), K(newfd, b), K(flags, c)));
+#ifdef SYS_dup2
+    case SYS_dup2:
+      return copied(fd, probe<Row::dup2, Set::POSIX>(on_fd(fd), call, DFT_AFTER(moves_nothing()),
+                                                     K(oldfd, a), K(newfd, b)));
+#endif
+    case SYS_fcntl: {
+      const long made =
+          probe<Row::fcntl, Set::POSIX>(on_fd(fd), call, DFT_AFTER(moves_nothing()), K(cmd, b));
+      return b == F_DUPFD || b == F_DUPFD_CLOEXEC ? copied(fd, made) : made;
     }
+    case SYS_chdir: {
+      if (watch(Set::POSIX) != nullptr) know_cwd();
+      const long done = probe<Row::chdir, Set::POSIX>(on_path(reinterpret_cast<const char*>(a)),
+                                                      call, DFT_AFTER(moves_nothing()));
+      if (done == 0) forget_cwd();
+      return done;
+    }
+    case SYS_fchdir: {
+      const long done = probe<Row::fchdir, Set::POSIX>(on_fd(fd), call, DFT_AFTER(moves_nothing()));
+      if (done == 0) forget_cwd();
+      return done;
+    }
+#ifdef SYS_open
+    case SYS_open:
+    case SYS_creat: {
+      const auto* name = reinterpret_cast<const char*>(a);
+      const bool creates = number == SYS_creat;
+      const OpenFlags open{creates ? O_CREAT | O_WRONLY | O_TRUNC : static_cast<int>(b),
+                           static_cast<mode_t>(creates ? b : c)};
+      return open_path<Row::open, Set::POSIX>(kCwd, name, names_the_file(open.flags), call, kItself,
+                                              K(flags, open.flags), DFT_AFTER(open.shown_mode()));
+    }
+#endif
+    case SYS_seccomp:
+      if (a != 0 || b != 0) enters_sandbox();
+      return call();
     case SYS_exit_group:
       process_leaves();
       return call();

@@ -142,7 +142,9 @@ class Writable {
 void exchange(const Object& object, ElfW(Addr) slot, int row, bool patching) {
   auto* place = reinterpret_cast<std::atomic<ElfW(Addr)>*>(slot);
   const auto wrapper = reinterpret_cast<ElfW(Addr)>(kWrappers[row].function);
-  const auto real_one = reinterpret_cast<ElfW(Addr)>(g_real[row].load());
+  void* known = g_real[row].load();
+  if (known == nullptr) known = find_real(static_cast<Row>(row));
+  const auto real_one = reinterpret_cast<ElfW(Addr)>(known);
   const ElfW(Addr) now = place->load(std::memory_order_relaxed);
   if (real_one == 0) return;
   if (patching) {
@@ -193,10 +195,44 @@ void each_object(bool patching) {
   ::dl_iterate_phdr(visit, &what);
 }
 
+struct Import {
+  const char* symbol;
+  ElfW(Addr) address;
+  bool found;
+};
+
+// The program itself comes first.
+int look_for_import(dl_phdr_info* info, std::size_t, void* data) {
+  auto& wanted = *static_cast<Import*>(data);
+  Object object;
+  if (!describe(*info, object)) return 1;
+  if (wanted.address < object.begin || wanted.address >= object.end) return 1;
+  for (std::size_t i = 0; object.tables[0] != nullptr && i < object.sizes[0]; ++i) {
+    const ElfW(Sym) & symbol = object.symbols[ELF64_R_SYM(object.tables[0][i].r_info)];
+    if (symbol.st_shndx == SHN_UNDEF && symbol.st_value != 0 &&
+        std::strcmp(object.names + symbol.st_name, wanted.symbol) == 0) {
+      wanted.found = true;
+    }
+  }
+  return 1;
+}
+
 Lock g_lock;
 bool g_patched = false;
+std::atomic<bool> g_stale{false};  // a library may have come that nobody has looked at
+
+bool is_watching() {
+  return g_watched[static_cast<std::size_t>(Set::POSIX)].load(std::memory_order_relaxed) ||
+         g_watched[static_cast<std::size_t>(Set::STDIO)].load(std::memory_order_relaxed);
+}
 
 }  // namespace
+
+bool is_import_of_program(const char* symbol, const void* address) noexcept {
+  Import wanted{symbol, reinterpret_cast<ElfW(Addr)>(address), false};
+  ::dl_iterate_phdr(look_for_import, &wanted);
+  return wanted.found;
+}
 
 void patch_objects() noexcept {
   Locked locked(g_lock);
@@ -214,10 +250,20 @@ void restore_objects() noexcept {
 // caller's search path, and for one with a `$`. With the preload library, only objects that are
 // told to bind to their own libraries first come past it.
 bool can_follow_dlopen(const char* file, int mode) noexcept {
-  if (t_slow != 0 || !g_watched[0].load(std::memory_order_relaxed) || in_vfork_child())
-    return false;
-  if (is_preload() && (mode & RTLD_DEEPBIND) == 0) return false;
-  return file != nullptr && std::strchr(file, '/') != nullptr && std::strchr(file, '$') == nullptr;
+  if (t_slow != 0 || !is_watching() || in_vfork_child()) return false;
+  if (file == nullptr || (is_preload() && (mode & RTLD_DEEPBIND) == 0)) return false;
+  if (std::strchr(file, '/') != nullptr && std::strchr(file, '$') == nullptr) return true;
+  g_stale.store(true);
+  return false;
+}
+
+// Whoever loads a library asks for its functions before they are called.
+void before_dlsym() noexcept {
+  if (!g_stale.load(std::memory_order_relaxed) || t_slow != 0 || !is_watching() || in_vfork_child())
+    return;
+  SlowPath slow;
+  g_stale.store(false);
+  patch_objects();
 }
 
 void* followed_dlopen(const char* file, int mode) {

@@ -40,12 +40,18 @@ extern Ids g_ids;
 extern std::atomic<bool> g_watched[static_cast<std::size_t>(Set::kCount)];
 extern std::atomic<bool> g_details;  // record arguments
 
+// With the preload library, constructors of others may call before ours has run: the first call
+// then begins the session. True when the set is watched now.
+extern std::atomic<bool> g_decided;
+bool begin_early(Set set) noexcept;
+
 // The calling thread, where its calls are recorded: not inside the tracer itself, and not before it
 // begins.
 [[gnu::always_inline]] inline buffer::ThreadState* watch(Set set) noexcept {
   if (!g_watched[static_cast<std::size_t>(set)].load(std::memory_order_relaxed) || t_slow != 0)
       [[unlikely]] {
-    return nullptr;
+    if (g_decided.load(std::memory_order_relaxed) || t_slow != 0 || !begin_early(set))
+      return nullptr;
   }
   return buffer::this_thread();
 }
@@ -138,6 +144,7 @@ struct Path {
   const char* path;
 };
 struct Nothing {};
+struct Unnamed {};
 // Two files: the first names the event, and it is recorded if either is traced.
 struct Descriptors {
   int fd;
@@ -158,6 +165,7 @@ inline Stream on_stream(FILE* stream) { return {stream}; }
 inline Path on_path(const char* path) { return {-100, path}; }
 inline Path on_path(int directory, const char* path) { return {directory, path}; }
 inline Nothing on_nothing() { return {}; }
+inline Unnamed on_unnamed() { return {}; }
 
 // Bytes that a call moved.
 struct Moved {
@@ -186,7 +194,7 @@ struct Void {};
 using Line = unsigned char*;  // nothing more to read is not a failure
 enum Character : int {};      // likewise
 enum Count : ssize_t {};      // likewise
-enum Written : int {};     // nothing written is one
+enum Written : int {};        // nothing written is one
 template <class R>
 constexpr bool has_failed(R ret) {
   if constexpr (std::is_same_v<R, FILE*> || std::is_same_v<R, DIR*> || std::is_same_v<R, void*> ||
@@ -209,6 +217,10 @@ inline std::size_t put_length(Written ret, const char* text) {
   return ret >= 0 ? std::strlen(text) : 0;
 }
 constexpr std::size_t one(int ret) { return ret >= 0 ? 1 : 0; }
+// A buffer that inlined code will empty, without a further call.
+inline std::size_t refilled(Character ret, FILE* stream) {
+  return ret >= 0 ? 1 + static_cast<std::size_t>(stream->_IO_read_end - stream->_IO_read_ptr) : 0;
+}
 // Text that is read only if the call has succeeded with it.
 template <class R>
 constexpr const char* given(R ret, const char* text) {
@@ -217,7 +229,7 @@ constexpr const char* given(R ret, const char* text) {
 
 inline void put_file(buffer::ThreadState& t, Note& note, Key key, File& file, int fd) noexcept {
   if (file.hash == 0) return;
-  if (file.announced.load(std::memory_order_relaxed) != t.generation) [[unlikely]]
+  if (file.announced.load(std::memory_order_relaxed) != buffer::announcing(t)) [[unlikely]]
     announce(t, file, fd);
   note.put(key, record::ArgType::kHash, file.hash);
 }
@@ -235,25 +247,106 @@ inline void put_field(buffer::ThreadState& t, Note& note, const Second& f) noexc
   put_file(t, note, f.key, *file_at(f.directory, f.path), -1);
 }
 
-template <Row row, class R, class... F>
-[[gnu::always_inline]] inline void record_call(buffer::ThreadState& t, File* file, int fd,
-                                               std::uint64_t start, std::uint64_t end, R ret,
-                                               const F&... fields) {
+// The general way: arguments of all kinds, files that the trace does not know yet, signal handlers.
+template <class R, class... F>
+[[gnu::noinline, gnu::cold]] void record_slowly(buffer::ThreadState& t, Row row, File* file, int fd,
+                                                std::uint64_t start, std::uint64_t end, R ret,
+                                                const F&... fields) {
   Note note;
   if (file != nullptr) put_file(t, note, Key::fhash, *file, fd);
-  if (g_details.load(std::memory_order_relaxed)) [[likely]] {
+  if (g_details.load(std::memory_order_relaxed)) {
     (put_field(t, note, fields), ...);
     if constexpr (kIsNumber<R>)
       note.put(Key::ret, record::ArgType::kInt, static_cast<std::uint64_t>(ret));
-    if (has_failed(ret)) [[unlikely]]
+    if (has_failed(ret))
       note.put(Key::errno_, record::ArgType::kInt, static_cast<std::uint64_t>(errno));
   }
   emit(&t, row, start, end, note);
 }
 
-[[gnu::always_inline]] inline void count_call(buffer::ThreadState& t, const Moved& moved) noexcept {
+// Eight bytes at a time, as they will be read: a wider read of narrower stores would wait for them.
+class Words {
+ public:
+  explicit Words(std::byte* at) : at_(at) {}
+  [[gnu::always_inline]] void put(std::uint64_t word) {
+    std::memcpy(at_, &word, sizeof word);
+    at_ += sizeof word;
+  }
+  [[gnu::always_inline]] void put(Key key, record::ArgType type, std::uint64_t word) {
+    put(g_ids.key[static_cast<std::size_t>(key)] | static_cast<std::uint64_t>(type) << 32);
+    put(word);
+  }
+
+ private:
+  std::byte* at_;
+};
+static_assert(offsetof(record::Arg, type) == 4 && offsetof(record::Arg, word) == 8);
+static_assert(offsetof(record::Head, kind) == 4 && offsetof(record::Head, flags) == 5 &&
+              offsetof(record::Head, level) == 6 && offsetof(record::Head, name) == 8 &&
+              offsetof(record::Head, category) == 12 && offsetof(record::Head, id) == 16 &&
+              offsetof(record::Head, parent) == 24 && offsetof(record::Head, start) == 32 &&
+              offsetof(record::Head, duration) == 40);
+
+// A call with numbers only, straight into the thread's chunk, where nothing unusual is in the way.
+// With a file whose hash is known, or with none.
+template <Row row, Set set, bool kHasFile, class R, class... F>
+[[gnu::always_inline]] inline bool record_quickly(buffer::ThreadState& t, std::uint64_t hash,
+                                                  std::uint64_t start, std::uint64_t end, R ret,
+                                                  const F&... numbers) {
+  constexpr std::size_t kArgs = (kHasFile ? 1 : 0) + sizeof...(F) + (kIsNumber<R> ? 1 : 0);
+  constexpr std::size_t kTotal = sizeof(record::Head) + kArgs * sizeof(record::Arg);
+  buffer::Lane& lane = t.lane;
+  const std::uint64_t name =
+      __atomic_load_n(&g_ids.name[static_cast<std::size_t>(row)], __ATOMIC_RELAXED);
+  if (lane.busy || name == 0 || t.level >= 0xfffe || t_vforked_from != 0 ||
+      t.handed_seen != buffer::g_handed.load(std::memory_order_relaxed)) [[unlikely]] {
+    return false;
+  }
+  const std::uint64_t id = buffer::take_id(t);
+  if (id >= t.last_id) [[unlikely]]
+    return false;
+  lane.busy = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (static_cast<std::size_t>(lane.end - lane.cursor) < kTotal || !buffer::enter(t, lane))
+      [[unlikely]] {
+    lane.busy = false;
+    return false;
+  }
+  Words to(lane.cursor);
+  to.put(kTotal | static_cast<std::uint64_t>(record::Kind::kSpan) << 32 |
+         static_cast<std::uint64_t>(t.level + 1) << 48);
+  to.put(name | static_cast<std::uint64_t>(g_ids.category[static_cast<std::size_t>(set)]) << 32);
+  to.put(id);
+  to.put(t.parent);
+  to.put(start);
+  to.put(end - start);
+  if constexpr (kHasFile) to.put(Key::fhash, record::ArgType::kHash, hash);
+  (to.put(numbers.key, record::ArgType::kInt, static_cast<std::uint64_t>(numbers.value)), ...);
+  if constexpr (kIsNumber<R>)
+    to.put(Key::ret, record::ArgType::kInt, static_cast<std::uint64_t>(ret));
+  buffer::commit(lane, kTotal);
+  return true;
+}
+
+template <Row row, Set set = Set::POSIX, class R, class... F>
+[[gnu::always_inline]] inline void record_call(buffer::ThreadState& t, File* file, int fd,
+                                               std::uint64_t start, std::uint64_t end, R ret,
+                                               const F&... fields) {
+  if constexpr ((std::is_same_v<F, Number> && ...)) {
+    if (g_details.load(std::memory_order_relaxed) && !has_failed(ret)) [[likely]] {
+      if (file == nullptr) {
+        if (record_quickly<row, set, false>(t, 0, start, end, ret, fields...)) return;
+      } else if (file->announced.load(std::memory_order_relaxed) == buffer::announcing(t)) {
+        if (record_quickly<row, set, true>(t, file->hash, start, end, ret, fields...)) return;
+      }
+    }
+  }
+  record_slowly(t, row, file, fd, start, end, ret, fields...);
+}
+
+[[gnu::always_inline]] inline void count_bytes(buffer::ThreadState& t,
+                                               const Moved& moved) noexcept {
   using buffer::Tally;
-  Tally::add(t.tally->calls, 1);
   if (moved.read != 0) Tally::add(t.tally->read, moved.read);
   if (moved.written != 0) Tally::add(t.tally->written, moved.written);
 }
@@ -261,27 +354,32 @@ template <Row row, class R, class... F>
 // The calls below are not noexcept: read() is a cancellation point, and a cancelled thread unwinds
 // through these frames. errno stays as the real call left it.
 
+[[gnu::always_inline]] inline void count_call(buffer::ThreadState& t, const Moved& moved) noexcept {
+  buffer::Tally::add(t.tally->recorded, 1);
+  count_bytes(t, moved);
+}
+
 // A call that is not recorded still counts.
 [[gnu::always_inline]] inline void count_filtered(buffer::ThreadState& t,
                                                   const Moved& moved) noexcept {
   buffer::Tally::add(t.tally->filtered, 1);
-  count_call(t, moved);
+  count_bytes(t, moved);
 }
 
 // About open files: whether they are traced is known before the call.
-template <Row row, class Call, class Bytes, class... F>
+template <Row row, Set set, class Call, class Bytes, class... F>
 [[gnu::always_inline]] inline auto probe_open(buffer::ThreadState& t, File* file, bool traced,
                                               int fd, Call call, Bytes bytes, F... fields) {
   if (!traced) {
     const auto ret = call();
-    count_filtered(t, bytes(ret));
+    count_filtered(buffer::t_thread, bytes(ret));
     return ret;
   }
   const std::uint64_t start = record::ticks();
   const auto ret = call();
   const std::uint64_t end = record::ticks();
   count_call(t, bytes(ret));
-  record_call<row>(t, file, fd, start, end, ret, fields(ret)...);
+  record_call<row, set>(t, file, fd, start, end, ret, fields(ret)...);
   return ret;
 }
 
@@ -291,7 +389,7 @@ template <Row row, Set set, class Call, class... F>
   if (t == nullptr) [[unlikely]]
     return call();
   File* file = file_of(about.fd);
-  return probe_open<row>(*t, file, file->traced, about.fd, call, fields...);
+  return probe_open<row, set>(*t, file, file->traced, about.fd, call, fields...);
 }
 
 template <Row row, Set set, class Call, class... F>
@@ -301,22 +399,33 @@ template <Row row, Set set, class Call, class... F>
     return call();
   File* file = file_of(about.fd);
   const bool traced = file->traced || file_of(about.other)->traced;
-  return probe_open<row>(*t, file, traced, about.fd, call, fields...);
+  return probe_open<row, set>(*t, file, traced, about.fd, call, fields...);
 }
 
 inline int descriptor_of(FILE* stream) noexcept {
   return stream != nullptr ? ::fileno_unlocked(stream) : -1;
 }
 inline int descriptor_of(DIR* stream) noexcept { return stream != nullptr ? ::dirfd(stream) : -1; }
+// What goes into memory does not reach the kernel.
+template <class Bytes>
+struct InMemory {
+  Bytes bytes;
+  bool really;
+  template <class R>
+  Moved operator()(R ret) const {
+    return really ? bytes(ret) : Moved{0, 0};
+  }
+};
 
-template <Row row, Set set, class Call, class... F>
-[[gnu::always_inline]] inline auto probe(Stream about, Call call, F... fields) {
+template <Row row, Set set, class Call, class Bytes, class... F>
+[[gnu::always_inline]] inline auto probe(Stream about, Call call, Bytes bytes, F... fields) {
   buffer::ThreadState* t = watch(set);
   if (t == nullptr) [[unlikely]]
     return call();
   const int fd = descriptor_of(about.stream);
   File* file = file_of(fd);
-  return probe_open<row>(*t, file, file->traced, fd, call, fields...);
+  return probe_open<row, set>(*t, file, file->traced, fd, call, InMemory<Bytes>{bytes, fd >= 0},
+                              fields...);
 }
 
 // The kernel tells whether a path can be read, without harm if it cannot.
@@ -331,7 +440,8 @@ constexpr bool follows_reading(int error) {
 }
 
 // About paths, which are read only once the kernel has accepted them.
-template <Row row, Set set, class Can, class Quick, class Find, class Call, class Bytes, class... F>
+template <Row row, Set set, bool kTwo = false, class Can, class Quick, class Find, class Call,
+          class Bytes, class... F>
 [[gnu::always_inline]] inline auto probe_path(Can can_be_read, Quick may_be, Find find, Call call,
                                               Bytes bytes, F... fields) {
   buffer::ThreadState* t = watch(set);
@@ -339,7 +449,7 @@ template <Row row, Set set, class Can, class Quick, class Find, class Call, clas
     return call();
   const std::uint64_t start = record::ticks();
   const auto ret = call();
-  const bool readable = !has_failed(ret) || follows_reading(errno) || can_be_read();
+  const bool readable = !has_failed(ret) || (!kTwo && follows_reading(errno)) || can_be_read();
   if (readable && !may_be()) {
     count_filtered(*t, bytes(ret));
     return ret;
@@ -347,7 +457,7 @@ template <Row row, Set set, class Can, class Quick, class Find, class Call, clas
   const std::uint64_t end = record::ticks();
   if (!readable) [[unlikely]] {
     count_call(*t, bytes(ret));
-    if (g_nameless.traced) record_call<row>(*t, nullptr, -1, start, end, ret);
+    if (g_nameless.traced) record_call<row, set>(*t, nullptr, -1, start, end, ret);
     return ret;
   }
   bool traced = false;
@@ -357,7 +467,7 @@ template <Row row, Set set, class Can, class Quick, class Find, class Call, clas
     return ret;
   }
   count_call(*t, bytes(ret));
-  record_call<row>(*t, file, -1, start, end, ret, fields(ret)...);
+  record_call<row, set>(*t, file, -1, start, end, ret, fields(ret)...);
   return ret;
 }
 
@@ -381,10 +491,20 @@ template <Row row, Set set, class Call, class... F>
     return file;
   };
   const auto can = [about] { return kernel_reads(about.path) && kernel_reads(about.other); };
-  return probe_path<row, set>(can, may_be, find, call, fields...);
+  // The kernel may have given up before it came to the second.
+  return probe_path<row, set, true>(can, may_be, find, call, fields...);
 }
 
-// About no file, or about processes: always recorded.
+// About something that lies below no directory.
+template <Row row, Set set, class Call, class... F>
+[[gnu::always_inline]] inline auto probe(Unnamed, Call call, F... fields) {
+  buffer::ThreadState* t = watch(set);
+  if (t == nullptr) [[unlikely]]
+    return call();
+  return probe_open<row, set>(*t, nullptr, g_nameless.traced, -1, call, fields...);
+}
+
+// About processes: always recorded.
 template <Row row, Set set, class Call, class Bytes, class... F>
 [[gnu::always_inline]] inline auto probe(Nothing, Call call, Bytes bytes, F... fields) {
   buffer::ThreadState* t = watch(set);
@@ -394,7 +514,7 @@ template <Row row, Set set, class Call, class Bytes, class... F>
   const auto ret = call();
   const std::uint64_t end = record::ticks();
   count_call(*t, bytes(ret));
-  record_call<row>(*t, nullptr, -1, start, end, ret, fields(ret)...);
+  record_call<row, set>(*t, nullptr, -1, start, end, ret, fields(ret)...);
   return ret;
 }
 

@@ -1,6 +1,7 @@
 #include "intercept/processes.hpp"
 
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "intercept/intercept.hpp"
@@ -25,11 +26,21 @@ void before_vfork() noexcept {
   t_vforked_from = sys::process_id();
 }
 
+void enters_sandbox() noexcept {
+  if (watch(Set::POSIX) == nullptr && watch(Set::STDIO) == nullptr) return;
+  if (in_vfork_child()) return;
+  session::at_exit();
+  session::abandon();
+  end();
+}
+
 void process_leaves() noexcept {
   if (t_slow == 0 && !in_vfork_child()) session::at_exit();
 }
 
 }  // namespace dft::intercept
+
+#pragma GCC diagnostic ignored "-Wvla"
 
 namespace {
 
@@ -49,7 +60,8 @@ pid_t fork_call(Call call) {
 dft::Lock g_program_lock;
 
 // Says so if the program cannot be traced. In a child of vfork too: what it writes to is a file.
-Optional look_at_program(const char* path, bool search, char* const* environment) {
+Optional look_at_program(const char* path, bool search, char* const* environment,
+                         bool* must_not_preload = nullptr) {
   if (!is_preload()) return {Key::untraced, false, 0};
   dft::SlowPath slow;
   dft::Locked locked(g_program_lock);
@@ -57,7 +69,31 @@ Optional look_at_program(const char* path, bool search, char* const* environment
   const session::Untraced why = why_untraced(path, search, environment, name);
   if (why == session::Untraced::kNo) return {Key::untraced, false, 0};
   session::note_untraced(name, why);
+  if (must_not_preload != nullptr) *must_not_preload = why == session::Untraced::kOtherLibc;
   return {Key::untraced, true, static_cast<std::int64_t>(why)};
+}
+
+// Of a program that is not traced nobody finishes the trace of the one before.
+void before_exec(bool ends_here) {
+  if (ends_here) {
+    session::will_exec_untraced();
+  } else {
+    session::will_exec();
+  }
+}
+
+// The loader of another C library would refuse to start the program with ours.
+template <class Call>
+int call_without_preload(char* const* environment, Call call) {
+  std::size_t count = 0;
+  while (environment[count] != nullptr) ++count;
+  char* kept[count + 1];
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::strncmp(environment[i], "LD_PRELOAD=", 11) != 0) kept[n++] = environment[i];
+  }
+  kept[n] = nullptr;
+  return call(kept);
 }
 
 // A program that replaces this one: recorded before, because nobody comes back, and once more if it
@@ -65,19 +101,20 @@ Optional look_at_program(const char* path, bool search, char* const* environment
 template <Row row, class Call>
 int exec_call(const char* path, bool search, char* const* environment, Call call) {
   dft::buffer::ThreadState* t = watch(Set::POSIX);
-  if (t == nullptr) return call();
+  if (t == nullptr) return call(nullptr);
   const bool readable = kernel_reads(path);
   const bool exists = readable && (search || sys::call(SYS_faccessat, AT_FDCWD, path, X_OK) == 0);
   const bool plain_name = search && readable && std::strchr(path, '/') == nullptr;
   File* file = readable && !plain_name ? file_at(path) : nullptr;
   const std::uint64_t start = record::ticks();
+  bool must_not_preload = false;
   if (exists) {
-    const Optional untraced = look_at_program(path, search, environment);
+    const Optional untraced = look_at_program(path, search, environment, &must_not_preload);
     record_call<row>(*t, file, -1, start, start, Void{},
                      String{Key::file, plain_name ? path : nullptr}, untraced);
-    if (!in_vfork_child()) session::will_exec();
+    if (!in_vfork_child()) before_exec(untraced.given || !is_preload());
   }
-  const int ret = call();
+  const int ret = must_not_preload ? call_without_preload(environment, call) : call(nullptr);
   const sys::KeepErrno keep;
   if (exists && !in_vfork_child()) session::exec_failed();
   t = watch(Set::POSIX);
@@ -90,9 +127,9 @@ int exec_call(const char* path, bool search, char* const* environment, Call call
 
 // Comes back only if it failed.
 template <class Call>
-int try_exec(Call call) {
+int try_exec(char* const* environment, Call call) {
   if (in_vfork_child()) return call();
-  session::will_exec();
+  before_exec(!is_preload() || !is_preloaded(environment));
   const int ret = call();
   const sys::KeepErrno keep;
   session::exec_failed();
@@ -118,6 +155,15 @@ int spawn_call(pid_t* child, const char* path, bool search, char* const* environ
   return ret;
 }
 
+// Only where there is a trace already: a forked child that did nothing else gets none for this.
+template <Row row>
+void record_leaving(int status) {
+  if (!dft::buffer::generation_is_live()) return;
+  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  const std::uint64_t now = record::ticks();
+  if (t != nullptr) record_call<row>(*t, nullptr, -1, now, now, Void{}, field(Key::status, status));
+}
+
 // The arguments of execl and its like, as the list that the kernel wants.
 #define DFT_COLLECT(first, vector)                                            \
   va_list list;                                                               \
@@ -131,8 +177,6 @@ int spawn_call(pid_t* child, const char* path, bool search, char* const* environ
   for (std::size_t i = 1; first != nullptr && i < count; ++i) vector[i] = va_arg(list, char*)
 
 }  // namespace
-
-#pragma GCC diagnostic ignored "-Wvla"
 
 extern "C" pid_t DFT_WRAPPER(fork)() {
   return fork_call<Row::fork>([] { return real<pid_t()>(Row::fork)(); });
@@ -190,46 +234,67 @@ extern "C" int DFT_WRAPPER(system)(const char* command) {
 DFT_POPEN(popen)
 DFT_POPEN(_IO_popen)
 
+namespace {
+
+using Environment = char* const*;
+
+// What all of the family come to, by path and by name. `given` is nullptr for the process's own.
+int exec_path(const char* path, char* const* argv, Environment given, Environment instead) {
+  const Environment environment = instead != nullptr ? instead : given;
+  if (environment == nullptr) return real<int(const char*, char* const*)>(Row::execv)(path, argv);
+  return real<int(const char*, char* const*, Environment)>(Row::execve)(path, argv, environment);
+}
+int exec_name(const char* name, char* const* argv, Environment given, Environment instead) {
+  const Environment environment = instead != nullptr ? instead : given;
+  if (environment == nullptr) return real<int(const char*, char* const*)>(Row::execvp)(name, argv);
+  return real<int(const char*, char* const*, Environment)>(Row::execvpe)(name, argv, environment);
+}
+
+}  // namespace
+
 extern "C" int DFT_WRAPPER(execve)(const char* path, char* const argv[], char* const envp[]) {
-  return exec_call<Row::execve>(path, false, envp, [&] {
-    return real<int(const char*, char* const*, char* const*)>(Row::execve)(path, argv, envp);
+  return exec_call<Row::execve>(path, false, envp, [&](Environment instead) {
+    return real<int(const char*, char* const*, Environment)>(Row::execve)(
+        path, argv, instead != nullptr ? instead : envp);
   });
 }
 extern "C" int DFT_WRAPPER(execv)(const char* path, char* const argv[]) {
-  return exec_call<Row::execv>(path, false, environ, [&] {
-    return real<int(const char*, char* const*)>(Row::execv)(path, argv);
+  return exec_call<Row::execv>(path, false, environ, [&](Environment instead) {
+    return exec_path(path, argv, nullptr, instead);
   });
 }
 extern "C" int DFT_WRAPPER(execvp)(const char* path, char* const argv[]) {
-  return exec_call<Row::execvp>(path, true, environ, [&] {
-    return real<int(const char*, char* const*)>(Row::execvp)(path, argv);
+  return exec_call<Row::execvp>(path, true, environ, [&](Environment instead) {
+    return exec_name(path, argv, nullptr, instead);
   });
 }
 extern "C" int DFT_WRAPPER(execvpe)(const char* path, char* const argv[], char* const envp[]) {
-  return exec_call<Row::execvpe>(path, true, envp, [&] {
-    return real<int(const char*, char* const*, char* const*)>(Row::execvpe)(path, argv, envp);
+  return exec_call<Row::execvpe>(path, true, envp, [&](Environment instead) {
+    return real<int(const char*, char* const*, Environment)>(Row::execvpe)(
+        path, argv, instead != nullptr ? instead : envp);
   });
 }
 extern "C" int DFT_WRAPPER(execl)(const char* path, const char* first, ...) {
   DFT_COLLECT(first, argv);
   va_end(list);
-  return exec_call<Row::execl>(path, false, environ, [&] {
-    return real<int(const char*, char* const*)>(Row::execv)(path, argv);
+  return exec_call<Row::execl>(path, false, environ, [&](Environment instead) {
+    return exec_path(path, argv, nullptr, instead);
   });
 }
 extern "C" int DFT_WRAPPER(execle)(const char* path, const char* first, ...) {
   DFT_COLLECT(first, argv);
   char** envp = va_arg(list, char**);
   va_end(list);
-  return exec_call<Row::execle>(path, false, envp, [&] {
-    return real<int(const char*, char* const*, char* const*)>(Row::execve)(path, argv, envp);
+  return exec_call<Row::execle>(path, false, envp, [&](Environment instead) {
+    return real<int(const char*, char* const*, Environment)>(Row::execve)(
+        path, argv, instead != nullptr ? instead : envp);
   });
 }
 extern "C" int DFT_WRAPPER(execlp)(const char* path, const char* first, ...) {
   DFT_COLLECT(first, argv);
   va_end(list);
-  return exec_call<Row::execlp>(path, true, environ, [&] {
-    return real<int(const char*, char* const*)>(Row::execvp)(path, argv);
+  return exec_call<Row::execlp>(path, true, environ, [&](Environment instead) {
+    return exec_name(path, argv, nullptr, instead);
   });
 }
 extern "C" int DFT_WRAPPER(fexecve)(int fd, char* const argv[], char* const envp[]) {
@@ -240,7 +305,7 @@ extern "C" int DFT_WRAPPER(fexecve)(int fd, char* const argv[], char* const envp
   if (t == nullptr) return call();
   const std::uint64_t start = record::ticks();
   record_call<Row::fexecve>(*t, file_of(fd), fd, start, start, Void{});
-  return try_exec(call);
+  return try_exec(envp, call);
 }
 extern "C" int DFT_WRAPPER(execveat)(int dirfd, const char* path, char* const argv[],
                                      char* const envp[], int flags) {
@@ -253,14 +318,21 @@ extern "C" int DFT_WRAPPER(execveat)(int dirfd, const char* path, char* const ar
   const std::uint64_t start = record::ticks();
   record_call<Row::execveat>(*t, file_at(dirfd, path), -1, start, start, Void{},
                              field(Key::dirfd, dirfd), field(Key::flags, flags));
-  return try_exec(call);
+  return try_exec(envp, call);
+}
+
+extern "C" int DFT_WRAPPER(prctl)(int option, long a, long b, long c, long d) {
+  if (option == PR_SET_SECCOMP || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV)) enters_sandbox();
+  return real<int(int, long, long, long, long)>(Row::prctl)(option, a, b, c, d);
 }
 
 extern "C" [[noreturn]] void DFT_WRAPPER(_exit)(int status) {
+  record_leaving<Row::_exit>(status);
   process_leaves();
   for (;;) real<void(int)>(Row::_exit)(status);
 }
 extern "C" [[noreturn]] void DFT_WRAPPER(_Exit)(int status) {
+  record_leaving<Row::_Exit>(status);
   process_leaves();
   for (;;) real<void(int)>(Row::_Exit)(status);
 }

@@ -37,12 +37,17 @@ bool read_interpreter(char* text, std::size_t n, char (&to)[256]) {
   return true;
 }
 
-bool has_loader(int fd, const Elf64_Ehdr& header) {
+// The loader that the program names, empty for none.
+bool read_loader(int fd, const Elf64_Ehdr& header, char (&to)[256]) {
+  to[0] = '\0';
   for (int i = 0; i < header.e_phnum && i < 64; ++i) {
     Elf64_Phdr part;
     const std::uint64_t at = header.e_phoff + static_cast<std::uint64_t>(i) * sizeof part;
     if (sys::pread(fd, &part, sizeof part, at) != sizeof part) return false;
-    if (part.p_type == PT_INTERP) return true;
+    if (part.p_type != PT_INTERP) continue;
+    const long n = sys::pread(fd, to, sizeof to - 1, part.p_offset);
+    to[n > 0 ? n : 0] = '\0';
+    return n > 0;
   }
   return false;
 }
@@ -53,23 +58,6 @@ bool copy_from(const void* from, void* to, std::size_t n) {
   const iovec here{to, n};
   return sys::call(SYS_process_vm_readv, sys::process_id(), &here, 1, &there, 1, 0) ==
          static_cast<long>(n);
-}
-
-// Whether the environment names the preload library. True as well when it cannot be read.
-bool is_preloaded(char* const* environment) {
-  constexpr std::string_view kName = "LD_PRELOAD=";
-  if (environment == nullptr) return false;
-  for (int i = 0; i < 65536; ++i) {
-    const char* entry = nullptr;
-    char start[kName.size()];
-    if (!copy_from(environment + i, &entry, sizeof entry)) return true;
-    if (entry == nullptr) return false;
-    if (!copy_from(entry, start, sizeof start)) continue;
-    // The whole of it can be read: it was made for this purpose.
-    if (std::string_view(start, sizeof start) == kName)
-      return std::strstr(entry, "libdftracer_preload") != nullptr;
-  }
-  return false;
 }
 
 // The first program of that name in PATH; false when there is none.
@@ -110,8 +98,10 @@ Untraced look_at(const char* path, int depth) {
         ((info.st_mode & S_ISGID) != 0 && info.st_gid != static_cast<gid_t>(sys::call(SYS_getgid)));
     if (head[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine) {
       why = Untraced::kOtherArchitecture;
-    } else if (!has_loader(fd, header)) {
+    } else if (!read_loader(fd, header, interpreter)) {
       why = Untraced::kStatic;
+    } else if (std::strstr(interpreter, "ld-musl") != nullptr) {
+      why = Untraced::kOtherLibc;
     } else if (gains) {
       why = Untraced::kSetUser;
     }
@@ -121,6 +111,22 @@ Untraced look_at(const char* path, int depth) {
 }
 
 }  // namespace
+
+bool is_preloaded(char* const* environment) noexcept {
+  constexpr std::string_view kName = "LD_PRELOAD=";
+  if (environment == nullptr) return false;
+  for (int i = 0; i < 65536; ++i) {
+    const char* entry = nullptr;
+    char start[kName.size()];
+    if (!copy_from(environment + i, &entry, sizeof entry)) return true;
+    if (entry == nullptr) return false;
+    if (!copy_from(entry, start, sizeof start)) continue;
+    // The whole of it can be read: it was made for this purpose.
+    if (std::string_view(start, sizeof start) == kName)
+      return std::strstr(entry, "libdftracer_preload") != nullptr;
+  }
+  return false;
+}
 
 Untraced why_untraced(const char* path, bool search, char* const* environment,
                       char (&name)[56]) noexcept {

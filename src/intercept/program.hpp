@@ -9,4 +9,7 @@ namespace dft::intercept {
 session::Untraced why_untraced(const char* path, bool search, char* const* environment,
                                char (&name)[56]) noexcept;
 
+// Whether the environment names the preload library. True as well when it cannot be read.
+bool is_preloaded(char* const* environment) noexcept;
+
 }  // namespace dft::intercept

@@ -9,7 +9,16 @@ void dftracer_preload_begin();
 
 // The next function of that name after this library: libc's, or another interposer's.
 __attribute__((visibility("default"))) void* dftracer_preload_next(const char* name) {
-  void* found = dlsym(RTLD_NEXT, name);
+  // By way of dlvsym, because the name dlsym is one of ours.
+  using Function = void* (*)(void*, const char*);
+  static Function dlsym_itself = nullptr;
+  if (dlsym_itself == nullptr) {
+    void* at = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+    if (at == nullptr) at = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+    if (at == nullptr) return nullptr;
+    dlsym_itself = reinterpret_cast<Function>(at);
+  }
+  void* found = dlsym_itself(RTLD_NEXT, name);
   asm("" : "+r"(found));  // a jump instead of a call would make the core the one who asks
   return found;
 }

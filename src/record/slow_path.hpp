@@ -24,13 +24,17 @@ extern thread_local constinit std::int32_t t_vforked_from
 // off again: a file size limit must not kill a program for our bytes.
 class SlowPath {
  public:
-  SlowPath() : outermost_(t_slow++ == 0) {
-    if (!outermost_) return;
-    const std::uint64_t all = ~std::uint64_t{0};
-    sys::call(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before_, sizeof all);
-    was_pending_ = size_signal_pending();
+  // t_slow is set only while no handler can run: what handlers do is the program's own.
+  SlowPath() : outermost_(t_slow == 0) {
+    if (outermost_) {
+      const std::uint64_t all = ~std::uint64_t{0};
+      sys::call(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before_, sizeof all);
+      was_pending_ = size_signal_pending();
+    }
+    ++t_slow;
   }
   ~SlowPath() {
+    --t_slow;
     if (outermost_) {
       if (!was_pending_ && size_signal_pending()) {
         const std::uint64_t only = std::uint64_t{1} << (SIGXFSZ - 1);
@@ -39,7 +43,6 @@ class SlowPath {
       }
       sys::call(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
     }
-    --t_slow;
   }
   SlowPath(const SlowPath&) = delete;
   SlowPath& operator=(const SlowPath&) = delete;
@@ -55,6 +58,12 @@ class SlowPath {
   std::uint64_t before_ = 0;
   bool was_pending_ = false;
 };
+
+// Inside a signal handler that runs on a stack of its own, which may be tiny.
+inline bool on_alternate_stack() noexcept {
+  stack_t stack{};
+  return sys::call(SYS_sigaltstack, nullptr, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
+}
 
 // A lock whose word is the process that holds it. A child forked while another thread held it sees
 // a foreign word and takes it over: what it guards is left consistent at every instant.

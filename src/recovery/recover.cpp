@@ -108,7 +108,8 @@ void start_anew(buffer::SpoolHead& head) {
   head.trace_lines = 0;
 }
 
-std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot, bool* done) {
+std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot, bool* done,
+                     Found& found) {
   buffer::SpoolHead& head = spool.head();
   spool.timeline().settle(same_boot);
   const std::uint64_t before = head.trace_lines;
@@ -123,6 +124,8 @@ std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot
   sink::Sink* sink = sink::Sink::create(spool, directory, kBlock);
   if (sink == nullptr) return 0;
   *done = sink->finish(true, true);
+  found.files += sink->files();
+  found.metadata += sink->metadata_lines();
   sink->discard();
   std::uint64_t lines = head.trace_lines - (error == -ESTALE ? 0 : before);
   if (before == 0 || error == -ESTALE) lines -= std::min(lines, head.preamble_lines);
@@ -204,7 +207,7 @@ Outcome recover_open(const char* directory, const char* path, int fd, struct sta
   describe_self(self);
   const bool same_boot = std::strncmp(self.boot, spool->head().owner.boot, sizeof self.boot) == 0;
   bool done = false;
-  found.events += finish(directory, *spool, same_boot, &done);
+  found.events += finish(directory, *spool, same_boot, &done, found);
   const buffer::Owner owner = spool->head().owner;
   spool->discard();
   if (!done) return Outcome::kBroken;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "record/say.hpp"
+#include "record/sys.hpp"
 #include "recovery/owner.hpp"
 #include "recovery/recover.hpp"
 #include "sink/trace_file.hpp"
@@ -14,6 +15,7 @@ bool claim(const Place& place, buffer::SpoolHead& head, const char* chosen, cons
   const std::uint64_t key = recovery::process_key(head.owner);
   char base[256];
   existing = {Existing::What::kNothing, 0, 0, 0};
+  int waited = 0;
   for (int attempt = 0; attempt < 8; ++attempt) {
     const bool exact = may_be_exact && attempt < 3;
     if (exact && chosen[0] != '\0') {
@@ -46,9 +48,16 @@ bool claim(const Place& place, buffer::SpoolHead& head, const char* chosen, cons
     // A dead predecessor's: finish it, and the name is free. A living one keeps it.
     recovery::Found found;
     const auto outcome = recovery::recover_spool(place.directory, base, {}, found);
-    if (outcome != recovery::Outcome::kRecovered && outcome != recovery::Outcome::kNothing) {
-      may_be_exact = false;
+    if (outcome == recovery::Outcome::kRecovered || outcome == recovery::Outcome::kNothing)
+      continue;
+    // The name that this process had before an exec is nobody else's: somebody is just finishing
+    // it.
+    if (chosen[0] != '\0' && waited++ < 500) {
+      sys::sleep_ns(2'000'000);
+      --attempt;
+      continue;
     }
+    may_be_exact = false;
   }
   return false;
 }

@@ -1,6 +1,8 @@
 #include "session/config.hpp"
 
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -191,6 +193,48 @@ Config read_config(const Environment& environment, Report report, void* context)
   }
   errno = saved;
   return config;
+}
+
+namespace {
+
+std::string absolute(const std::string& path, const std::string& cwd) {
+  return path.empty() || path[0] == '/' ? path : cwd + "/" + path;
+}
+
+void rewrite(const char* name, const char* fallback, const std::string& cwd) {
+  const char* value = ::getenv(name);
+  if (value == nullptr || value[0] == '\0') value = fallback;
+  if (value == nullptr) return;
+  std::string out;
+  const std::string all(value);
+  const bool is_list = std::strcmp(name, "DFTRACER_DATA_DIR") == 0;
+  for (std::size_t at = 0; at <= all.size();) {
+    std::size_t end = is_list ? all.find(':', at) : all.size();
+    if (end == std::string::npos) end = all.size();
+    const std::string part = all.substr(at, end - at);
+    if (at != 0) out += ':';
+    out += is_list && part == "all" ? part : absolute(part, cwd);
+    at = end + 1;
+  }
+  if (out != all || value == fallback) ::setenv(name, out.c_str(), 1);
+}
+
+}  // namespace
+
+void keep_meaning_for_children() noexcept try {
+  const char* enable = ::getenv("DFTRACER_ENABLE");
+  if (enable == nullptr || ::getauxval(AT_SECURE) != 0) return;
+  char here[4096];
+  const long n = sys::call(SYS_getcwd, here, sizeof here);
+  if (n <= 1 || here[0] != '/') return;
+  const std::string cwd(here, static_cast<std::size_t>(n) - 1);
+  const bool configured = ::getenv("DFTRACER_CONFIGURATION") != nullptr;
+  rewrite("DFTRACER_CONFIGURATION", nullptr, cwd);
+  rewrite("DFTRACER_LOG_FILE", configured ? nullptr : "trace", cwd);
+  rewrite("DFTRACER_DATA_DIR", nullptr, cwd);
+  rewrite("DFTRACER_LOG_PATH", nullptr, cwd);
+  rewrite("DFTRACER_SPOOL_DIR", nullptr, cwd);
+} catch (...) {  // no memory: they stay as they are
 }
 
 }  // namespace dft::session

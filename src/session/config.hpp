@@ -30,6 +30,10 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
+// Makes the relative paths among the variables absolute in the environment: a child that starts in
+// another directory means the same by them. Before the program's main function only.
+void keep_meaning_for_children() noexcept;
+
 struct Environment {
   char** entries;  // as `environ`: "NAME=value", ended by a null pointer; may be null
   bool secure;     // AT_SECURE: the caller of the program does not own its rights; nothing is read

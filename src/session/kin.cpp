@@ -87,6 +87,8 @@ const char* describe(Untraced why) noexcept {
       return "set-uid";
     case Untraced::kNotPreloaded:
       return "without LD_PRELOAD";
+    case Untraced::kOtherLibc:
+      return "with another C library";
     case Untraced::kNo:
       break;
   }

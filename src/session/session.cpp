@@ -5,6 +5,7 @@
 #include <sys/auxv.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -26,6 +27,7 @@
 #include "sink/writer.hpp"
 
 extern char** environ;
+extern "C" int __cxa_atexit(void (*)(void*), void*, void*);
 extern "C" char __libc_single_threaded __attribute__((weak));  // glibc 2.32 and later
 
 namespace dft::session {
@@ -57,6 +59,10 @@ struct Session {
   std::uint64_t first = 0;  // key of the run's first process
   std::uint64_t key = 0;    // of this one
   bool word_left = false;
+  bool preloaded = false;
+  bool suspended = false;         // an exec is under way that ends the trace
+  bool ends_last = false;         // after every destructor, not among them
+  Amounts told{};                 // what this process has already added to the run's
   std::uint64_t read_before = 0;  // what the kernel had counted when recording began
   std::uint64_t written_before = 0;
   int starts = 0;
@@ -226,6 +232,7 @@ int open_spool(Session& s, bool may_be_exact) {
     spool->retire(true);
     return -ENOMEM;
   }
+  s.told.events = s.told.lost = s.told.files = 0;
   s.writer = new (memory) sink::Writer(*s.sink, *spool);
   s.spool = spool;
   s.pid = owner.pid;
@@ -267,6 +274,7 @@ void leave_parent(Session& s) {
   s.note[0] = '\0';
   s.next_id = kFirstId;
   s.word_left = false;
+  s.told = {};
   buffer::reset_tallies(buffer::t_thread.tally);
 }
 
@@ -311,7 +319,9 @@ void filled() {
 void say_summary(const Session& s, const Amounts& amounts, const char* untraced) {
   const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
   char why[700] = "";
-  if (amounts.events == 0 && amounts.calls == 0) {
+  if (amounts.events == 0 && s.config.disable_io) {
+    std::snprintf(why, sizeof why, "; DFTRACER_DISABLE_IO is on, and no region was recorded");
+  } else if (amounts.events == 0 && amounts.calls == 0) {
     std::snprintf(why, sizeof why, "; no call was intercepted and no region recorded");
   } else if (amounts.events == 0) {
     // No memory is asked for: the process may be leaving from inside a signal handler.
@@ -352,6 +362,29 @@ bool measure_traffic(const Session& s, sink::Encoder::Traffic& traffic) {
   return true;
 }
 
+// What has come to this process's trace since it was last asked; `ends` lines of it are ends.
+Amounts news(Session& s, std::uint64_t ends) {
+  const buffer::SpoolHead& head = s.spool->head();
+  const buffer::Sums sums = buffer::sum_tallies();
+  const std::uint64_t files = s.sink->files();
+  const std::uint64_t own = head.preamble_lines + ends + s.sink->metadata_lines();
+  const Amounts now{0,
+                    head.trace_lines > own ? head.trace_lines - own : 0,
+                    files,
+                    sums.calls,
+                    sums.filtered,
+                    head.lost.load()};
+  const Amounts before = s.told;
+  s.told = now;
+  const auto since = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; };
+  return {0,
+          since(now.events, before.events),
+          since(now.files, before.files),
+          since(now.calls, before.calls),
+          since(now.filtered, before.filtered),
+          since(now.lost, before.lost)};
+}
+
 // The run's first process tells what the run came to; the others tell it.
 void account(Session& s, Amounts amounts) {
   if (s.first != s.key) {
@@ -366,7 +399,8 @@ void account(Session& s, Amounts amounts) {
     take_word_back(s.spool_place, s.key);
     s.word_left = false;
   }
-  if (s.config.summary && !s.config.disable_io) say_summary(s, amounts, untraced);
+  const bool empty = s.preloaded && amounts.events == 0;
+  if (s.config.summary && (!s.config.disable_io || empty)) say_summary(s, amounts, untraced);
 }
 
 // Drains, ends the file, lets go of the spool, and finishes for children that died before us.
@@ -380,10 +414,14 @@ void close(Session& s) {
   std::uint64_t lost = 0;
   bool done = false;
   bool told = false;
-  Amounts amounts{1, 0, buffer::sum_tallies().files, traffic.calls, traffic.filtered, 0};
+  bool unused = false;
+  Amounts amounts{};
   {
     Locked locked(s.sink->lock());
-    done = s.sink->finish(s.config.inc_metadata, false, measured ? &traffic : nullptr);
+    // A preloaded process that did nothing of interest leaves no file: there may be thousands.
+    unused = s.preloaded && spool->head().trace_size == 0 && s.sink->is_unused();
+    done = unused || s.sink->finish(s.config.inc_metadata, false, measured ? &traffic : nullptr);
+    if (unused) s.sink->abandon();
     const buffer::SpoolHead& head = spool->head();
     lost = head.lost.load();
     told = s.sink->told();
@@ -391,9 +429,8 @@ void close(Session& s) {
       say("process %u: %llu records in %s/%s", s.pid,
           static_cast<unsigned long long>(head.trace_lines), s.place.directory, s.trace_name);
     }
-    const std::uint64_t own = head.preamble_lines + 1 + amounts.files;
-    amounts.events = head.trace_lines > own ? head.trace_lines - own : 0;
-    amounts.lost = lost;
+    amounts = news(s, 1);
+    amounts.processes = unused ? 0 : 1;
     s.next_id = head.next_id.load();
     s.rate = spool->timeline().rate();
   }
@@ -420,7 +457,8 @@ void close(Session& s) {
     children.quiet = true;
     recovery::recover_directory(s.place.directory, children, found);
     amounts.processes += found.recovered;
-    amounts.events += found.events;
+    amounts.events += found.events - std::min(found.events, found.metadata);
+    amounts.files += found.files;
   }
   account(s, amounts);
 }
@@ -436,7 +474,15 @@ void process_exits() {
   close(*s);
 }
 
-__attribute__((destructor)) void process_ends() { process_exits(); }
+__attribute__((destructor)) void process_ends() {
+  const Session* s = g_session.load();
+  if (s == nullptr || !s->ends_last) process_exits();
+}
+
+// Handlers that are there before the program's main function begins run after all destructors.
+void end_last(Session& s) {
+  s.ends_last = __cxa_atexit([](void*) { process_exits(); }, nullptr, nullptr) == 0;
+}
 
 // The run of whoever started us, where that can be seen; else a new one.
 void join_run(Session& s, const Environment& environment) {
@@ -460,6 +506,8 @@ void join_run(Session& s, const Environment& environment) {
 }
 
 bool open_session(Session& s, const Request& request) {
+  s.preloaded = request.preloaded;
+  if (request.preloaded) end_last(s);
   record::choose_clock();
   const Environment environment{environ, ::getauxval(AT_SECURE) != 0};
   const bool named = request.log_file != nullptr && request.log_file[0] != '\0';
@@ -483,6 +531,15 @@ bool open_session(Session& s, const Request& request) {
   return false;
 }
 
+// What is wrong with the settings is said once, however many ask.
+void say_settings(const std::vector<std::string>& lines) {
+  static bool said = false;
+  for (const std::string& line : lines) {
+    if (!said) say_line(line.c_str());
+  }
+  said = true;
+}
+
 }  // namespace
 
 bool start(const Request& request) noexcept try {
@@ -500,12 +557,8 @@ bool start(const Request& request) noexcept try {
   std::vector<std::string> lines;
   fresh->config = read_config({environ, ::getauxval(AT_SECURE) != 0}, keep_line, &lines);
   if (!fresh->config.log_path.empty()) say_into(fresh->config.log_path.c_str());
-  static bool reported = false;  // what is wrong with the settings is said once, however many ask
-  for (const std::string& line : lines) {
-    if (!reported) say_line(line.c_str());
-  }
-  reported = true;
   if (!fresh->config.enable) {
+    say_settings(lines);
     delete fresh;
     return false;
   }
@@ -514,7 +567,10 @@ bool start(const Request& request) noexcept try {
     fresh->next_id = s->next_id;
   }
   g_session.store(fresh);
-  if (!open_session(*fresh, request)) return false;
+  const bool opened = open_session(*fresh, request);
+  // The run's first process speaks for all.
+  if (fresh->first == fresh->key) say_settings(lines);
+  if (!opened) return false;
   fresh->starts = 1;
   return true;
 } catch (...) {
@@ -553,6 +609,13 @@ void flush() noexcept {
 
 void at_exit() noexcept { process_exits(); }
 
+void abandon() noexcept {
+  buffer::g_on.store(false);
+  const Session* s = g_session.load();
+  if (s != nullptr && is_talkative(*s))
+    say("process %u enters a sandbox: nothing is recorded from here on", s->pid);
+}
+
 namespace {
 
 void leave_word_once(Session& s) {
@@ -581,13 +644,25 @@ void will_exec() noexcept {
   leave_word_once(*s);
   Locked sink_locked(s->sink->lock());
   s->sink->drain(sink::Sink::Scope::kEverything);
+  add_amounts(s->spool_place, s->first, news(*s, 0));
   s->spool->head().flags |= buffer::kEnded;
+}
+
+void will_exec_untraced() noexcept {
+  process_exits();
+  Session* s = g_session.load();
+  if (s == nullptr || is_child(*s) || !buffer::g_on.exchange(false)) return;
+  s->suspended = true;
 }
 
 void exec_failed() noexcept {
   SlowPath slow;
   Locked locked(g_lock);
   Session* s = g_session.load();
+  if (s != nullptr && s->suspended) {
+    s->suspended = false;
+    buffer::g_on.store(true);
+  }
   if (s == nullptr || s->spool == nullptr || is_child(*s)) return;
   Locked sink_locked(s->sink->lock());
   s->spool->head().flags &= ~std::uint32_t{buffer::kEnded};

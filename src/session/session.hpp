@@ -28,11 +28,16 @@ bool active() noexcept;
 // run this is, and what was recorded is safe.
 void will_fork() noexcept;
 void will_exec() noexcept;
+// The same for a program that will not be traced: the trace ends here, also for other threads.
+void will_exec_untraced() noexcept;
 void exec_failed() noexcept;
 // A program was started that cannot be traced.
 void note_untraced(const char* name, Untraced why) noexcept;
 // The process leaves without running its destructors.
 void at_exit() noexcept;
+
+// Nothing is recorded in this process any more.
+void abandon() noexcept;
 
 // Trace-unit time since the epoch, on the same line as the events; 0 while nothing is recorded.
 std::uint64_t now() noexcept;

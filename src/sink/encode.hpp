@@ -58,6 +58,9 @@ class Encoder {
 
   [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }
   void set_lines(std::uint64_t lines) noexcept { lines_ = lines; }
+  // Lines that are no events, and those of them that name files.
+  [[nodiscard]] std::uint64_t metadata_lines() const noexcept { return metadata_lines_; }
+  [[nodiscard]] std::uint64_t files() const noexcept { return files_; }
   void free() noexcept {
     names_.free();
     lane_ends_.free();
@@ -90,6 +93,8 @@ class Encoder {
   NameTable names_;
   Text lane_ends_;  // of LaneEnd, for spans that cross others
   std::uint64_t lines_ = 0;
+  std::uint64_t metadata_lines_ = 0;
+  std::uint64_t files_ = 0;
   std::uint64_t last_time_ = 0;
   bool no_memory_ = false;
   std::uint32_t thread_ = ~0u;

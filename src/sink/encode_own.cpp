@@ -76,6 +76,8 @@ bool Encoder::metadata(const Head& head, const std::byte* args, Text& out) noexc
   }
   out.set_end(put(p, "\"}}\n"));
   ++lines_;
+  ++metadata_lines_;
+  if (head.kind == Kind::kFile) ++files_;
   return true;
 }
 
@@ -107,6 +109,7 @@ std::uint32_t Encoder::own_lane(std::uint64_t start, std::uint64_t end, Text& ou
     p = number(p, number_of_thread);
     out.set_end(put(p, "\",\"value\":\"thread_name\"}}\n"));
     ++lines_;
+    ++metadata_lines_;
     set_thread(real_thread);
   }
   return shown;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "buffer/lane.hpp"
 #include "record/clock.hpp"
 #include "record/say.hpp"
 #include "sink/trace_file.hpp"
@@ -261,6 +262,17 @@ bool Sink::has_full_chunks() noexcept {
   return collect(Scope::kFull, batch);
 }
 
+bool Sink::is_unused() noexcept {
+  bool unused = spool_.head().trace_lines == 0 && spool_.head().lost.load() == 0;
+  spool_.each_chunk([&](ChunkHead& chunk, std::uint64_t) {
+    const auto state = chunk.state.load();
+    const bool holds = state == static_cast<std::uint32_t>(buffer::ChunkState::kOwned) ||
+                       state == static_cast<std::uint32_t>(buffer::ChunkState::kFull);
+    unused &= !holds || chunk.committed.load() == 0;
+  });
+  return unused;
+}
+
 void Sink::heartbeat() noexcept {
   if (closed_.load()) return;
   timespec wall;
@@ -297,6 +309,7 @@ void Sink::give_up_oldest() noexcept {
   ChunkHead& chunk = *batch.entry[0].chunk;
   const std::uint64_t events = count_records(chunk);
   spool_.add_lost(events);
+  buffer::g_losses.fetch_add(1);
   set_free(chunk);
   tell("events are being lost, and counted");
 }

@@ -19,6 +19,8 @@ void Writer::notify() noexcept {
   say_what_was_kept();
   work_.fetch_add(1, std::memory_order_seq_cst);
   auto none = State::kNone;
+  // Making a thread takes more stack than a signal handler may have.
+  if (state_.load() == State::kNone && on_alternate_stack()) return;
   if (state_.compare_exchange_strong(none, State::kRuns)) {
     // Where no thread can be had, the threads that need room drain by themselves.
     if (!start()) state_.store(State::kCannot);

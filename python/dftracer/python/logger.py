@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Optional, Union
 
 from dftracer import _core
+from dftracer.python import _children
 
 __all__ = ["dftracer"]
 
@@ -30,7 +31,8 @@ class dftracer:
         Without `logfile`, DFTRACER_LOG_FILE says where. `data_dir` names the directories of
         interest, with ":" between them. `process_id` is the rank of this process.
         """
-        _core.initialize(logfile, data_dir, process_id)
+        if _core.initialize(logfile, data_dir, process_id):
+            _children.follow(logfile, data_dir, process_id)
         return dftracer.get_instance()
 
     @classmethod

@@ -1,0 +1,119 @@
+"""Processes that multiprocessing starts afresh (spawn, forkserver) join their parent's trace.
+
+They begin as a new interpreter, which knows nothing of the trace. What multiprocessing hands to
+them anyway, the preparation data, carries a ticket: reading it starts the trace in the child.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, Union
+
+from dftracer import _core
+
+__all__ = ["follow", "join"]
+
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", None]
+_MODULE = "multiprocessing.spawn"
+_KEY = "dftracer"
+# Run by the child before its sys.path is set up. A child that cannot find us runs untraced.
+_JOIN = """
+import sys
+before = sys.path
+sys.path = path
+try:
+    from dftracer.python._children import join
+    join(*how)
+except ImportError:
+    pass
+finally:
+    sys.path = before
+"""
+
+
+class _Ticket:
+    """Turns into a call when the child reads it."""
+
+    def __init__(self, how: tuple[Path, Path, int]) -> None:
+        self.how = how
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return exec, (_JOIN, {"path": list(sys.path), "how": self.how})
+
+
+_how: tuple[Path, Path, int] | None = None
+
+
+def _absolute(path: Path) -> Path:
+    return None if path is None else os.path.abspath(os.fsdecode(path))
+
+
+def _absolute_list(paths: Path) -> Path:
+    if paths is None:
+        return None
+    parts = os.fsdecode(paths).split(":")
+    return ":".join(part if part in ("", "all") else os.path.abspath(part) for part in parts)
+
+
+def _patch(module: ModuleType) -> None:
+    original = module.get_preparation_data
+    if getattr(original, "_dftracer", False):
+        return
+
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        data: dict[str, Any] = original(name)
+        if _how is not None and _core.active():
+            data[_KEY] = _Ticket(_how)
+        return data
+
+    get_preparation_data._dftracer = True  # type: ignore[attr-defined]
+    module.get_preparation_data = get_preparation_data  # type: ignore[attr-defined]
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Waits for multiprocessing.spawn to be imported; importing it for nothing would take 10 ms."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name != _MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and isinstance(spec.loader, importlib.abc.Loader):
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+class _Loader(importlib.abc.Loader):
+    def __init__(self, real: importlib.abc.Loader) -> None:
+        self._real = real
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self._real.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._real.exec_module(module)
+        _patch(module)
+
+
+def follow(logfile: Path, data_dir: Path, process_id: int) -> None:
+    """From now on, children that multiprocessing starts join the trace that this process writes."""
+    global _how
+    _how = (_absolute(logfile), _absolute_list(data_dir), process_id)
+    module = sys.modules.get(_MODULE)
+    if module is not None:
+        _patch(module)
+    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+def join(logfile: Path, data_dir: Path, process_id: int) -> None:
+    """In the child: take part in the parent's run."""
+    _core.initialize(logfile, data_dir, process_id)
+    follow(logfile, data_dir, process_id)
