@@ -33,8 +33,8 @@ say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: bootstrap-build bootstrap-test bootstrap-bench
-bootstrap-build bootstrap-test bootstrap-bench: bootstrap-%:
+.PHONY: bootstrap-build bootstrap-test bootstrap-bench bootstrap-programs bootstrap-cpython
+bootstrap-build bootstrap-test bootstrap-bench bootstrap-programs bootstrap-cpython: bootstrap-%:
 	@tools/bootstrap.sh $*
 
 # $(1) directory, $(2) options. Configured when the options are new; ninja itself sees changed CMake files.
@@ -97,6 +97,16 @@ test-python: bootstrap-test stage package
 	$(call say,end-to-end$(comma) fault and Python tests)
 	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS)
 
+.PHONY: test-programs
+test-programs: bootstrap-programs stage ## PostgreSQL, redis, fio and stress-ng, bare and traced
+	$(call say,PostgreSQL$(comma) redis$(comma) fio and stress-ng$(comma) bare and traced)
+	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/programs/slow
+
+.PHONY: test-cpython
+test-cpython: bootstrap-cpython stage ## CPython's own tests, bare and traced: no new failure
+	$(call say,CPython's own tests$(comma) bare and traced)
+	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/programs/cpython
+
 # AddressSanitizer and UndefinedBehaviorSanitizer share a build, with the fuzz targets.
 ASAN_BUILD := -DDFTRACER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug \
   -DDFTRACER_BUILD_TESTS=ON -DDFTRACER_BUILD_FUZZ=ON
@@ -151,6 +161,7 @@ check: bootstrap-test ## Format, lint, types and include arrows
 	$(call say,mypy)
 	@$(BIN)/mypy --strict python/dftracer
 	@if [ -f tools/make_config_docs.py ]; then $(BIN)/python tools/make_config_docs.py --check; fi
+	@$(BIN)/python tools/make_interception_docs.py --check
 	$(call say,warnings as errors)
 	$(call cmake_build,check,$(CHECK_BUILD))
 	$(call say,clang-tidy)
@@ -176,6 +187,7 @@ wheel: bootstrap-build ## Build a wheel into dist/
 .PHONY: docs
 docs: bootstrap-build ## Make the generated pages of docs/ again
 	@if [ -f tools/make_config_docs.py ]; then $(BIN)/python tools/make_config_docs.py; fi
+	@$(BIN)/python tools/make_interception_docs.py
 
 .PHONY: clean
 clean: ## Remove build products (.venv stays)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what tracing costs, beside the bare program and a peer, and prints one table.
+"""Measures what tracing costs, beside the bare program and peers, and prints tables.
 
 `make bench` runs it after installing into build/stage. docs/performance.md says what the rows mean.
 """
@@ -11,11 +11,17 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from annotations import Annotations
+from errors import BenchError
+from interception import Interception
+from lttng import Lttng
 from measures import Measures
+from runner import Bench
 from sizes import FULL, QUICK
-from subjects import ROOT, Bench, BenchError, build_all
+from subjects import ROOT, Subjects, annotated_subjects, peer_prefix, preloaded_subjects
 from table import Row, machine, markdown, write_document
 
 
@@ -24,46 +30,65 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--prefix", type=Path, default=ROOT / "build" / "stage", help="installation"
     )
-    parser.add_argument("--quick", action="store_true", help="fewer events, less than a minute")
-    parser.add_argument("--no-peer", action="store_true", help="leave the peer out")
+    parser.add_argument("--quick", action="store_true", help="fewer events, a few minutes")
+    parser.add_argument("--no-peer", action="store_true", help="leave the peers out")
     parser.add_argument("--only", default="", help="measures whose name contains this")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     parser.add_argument("--write", action="store_true", help="update docs/performance.md")
     return parser.parse_args()
 
 
-def measure(options: argparse.Namespace) -> list[Row]:
+def measure(options: argparse.Namespace) -> dict[type[Measures], list[Row]]:
+    """The rows of each table. Programs are built only for measures that are asked for."""
     out = ROOT / "build" / "bench"
-    venv = None if options.no_peer else ROOT / "build" / "peer-venv"
-    measures = Measures(
-        Bench(build_all(options.prefix.resolve(), venv, out), out), QUICK if options.quick else FULL
-    )
-    rows: list[Row] = []
-    for each in measures.all():
-        if options.only not in each.__name__:
-            continue
+    out.mkdir(parents=True, exist_ok=True)
+    prefix = options.prefix.resolve()
+    peer = None if options.no_peer else peer_prefix(ROOT / "build" / "peer-venv")
+    sizes = QUICK if options.quick else FULL
+    lttng = Lttng(wanted=not options.no_peer)
+    kinds: list[tuple[type[Measures], Callable[[], Subjects]]] = [
+        (Annotations, lambda: annotated_subjects(prefix, peer, out)),
+        (Interception, lambda: preloaded_subjects(prefix, peer, lttng, out)),
+    ]
+    chosen = [(kind, make) for kind, make in kinds if kind.names_with(options.only)]
+    benches: dict[type[Measures], Bench] = {}
+    try:
+        # All programs before the first measure: what is missing should be said at once.
+        for kind, make_subjects in chosen:
+            benches[kind] = Bench(make_subjects(), out)
+        return {kind: rows(kind(bench, sizes), options.only) for kind, bench in benches.items()}
+    finally:
+        for bench in benches.values():
+            bench.clean()
+        lttng.stop()
+
+
+def rows(measures: Measures, only: str) -> list[Row]:
+    found: list[Row] = []
+    for name in measures.names_with(only):
         began = time.monotonic()
-        rows += each()
-        print(f"{each.__name__}: {time.monotonic() - began:.0f} s", file=sys.stderr)
-    return rows
+        found += measures.rows(name)
+        print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+    return found
 
 
 def main() -> int:
     options = parse_arguments()
     load = os.getloadavg()[0]
     try:
-        rows = measure(options)
+        found = measure(options)
     except BenchError as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 1
     where = f"On {machine()}; load average {load:.1f} at the start."
-    text = f"{where}\n\n{markdown(rows)}"
-    print(text)
+    print("\n\n".join([where, *(markdown(kind.title, table) for kind, table in found.items())]))
     if options.json is not None:
-        figures = {"machine": machine(), "load": load, "rows": [row.as_json() for row in rows]}
+        as_json = [row.as_json() for table in found.values() for row in table]
+        figures = {"machine": machine(), "load": load, "rows": as_json}
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     if options.write:
-        write_document(ROOT / "docs" / "performance.md", text)
+        noted = (markdown(kind.title, table, kind.notes) for kind, table in found.items())
+        write_document(ROOT / "docs" / "performance.md", "\n\n".join([where, *noted]))
     return 0
 
 

@@ -21,6 +21,13 @@ class Sizes:
     peer_worst: int
     starts: int
     sizes: int
+    # Interception: bursts of calls, reads in a loop from C and from Python, names of a tree.
+    call_bursts: int
+    call_repeats: int
+    reads: int
+    peer_reads: int
+    loop_repeats: int
+    names: int
 
 
 FULL = Sizes(
@@ -36,6 +43,12 @@ FULL = Sizes(
     peer_worst=500_000,
     starts=200,
     sizes=1_000_000,
+    call_bursts=20,
+    call_repeats=15,
+    reads=250_000,
+    peer_reads=50_000,
+    loop_repeats=15,
+    names=200_000,
 )
 QUICK = Sizes(
     repeats=3,
@@ -50,4 +63,10 @@ QUICK = Sizes(
     peer_worst=150_000,
     starts=100,
     sizes=200_000,
+    call_bursts=10,
+    call_repeats=7,
+    reads=100_000,
+    peer_reads=25_000,
+    loop_repeats=7,
+    names=40_000,
 )

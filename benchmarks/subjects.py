@@ -1,31 +1,29 @@
-"""The programs under measurement: built three times from one source, and run in empty directories.
+"""The programs under measurement, and the ways in which they are run.
 
-`bare` compiles the annotations away, `ours` links this project, `peer` links dftracer 2.2.0 from
-the package index. `off` is `ours` with tracing not switched on.
+Annotated programs are built three times from one source: `bare` compiles the annotations away,
+`ours` links this project, `peer` links dftracer 2.2.0 from the package index. Programs that only do
+I/O are built once and run four times: `bare`, and with the library of `ours`, `peer` or `lttng`
+preloaded. `off` is `ours` with tracing not switched on.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from errors import BenchError
+from lttng import Lttng
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 PEER = "dftracer==2.2.0"
-
-Figures = dict[str, float]
-
-
-class BenchError(Exception):
-    """Something that a benchmark needs is missing or does not work."""
+TRACED = {"DFTRACER_ENABLE": "1", "DFTRACER_LOG_FILE": "trace", "DFTRACER_INC_METADATA": "1"}
+PRELOADED = {**TRACED, "DFTRACER_INIT": "PRELOAD", "DFTRACER_DATA_DIR": "all"}
+ANNOTATED = ("loop", "burst", "worst", "nothing")
+PLAIN = ("call_bursts", "call_loop", "tree")
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,16 @@ class Subject:
     """One way of building and running the programs."""
 
     name: str
-    programs: Mapping[str, Path]
+    programs: Mapping[str, Sequence[str]]
     environment: Mapping[str, str]
+    lttng: Lttng | None = None
+
+
+@dataclass(frozen=True)
+class Subjects:
+    of: Mapping[str, Subject]
+    # Why a column stays empty.
+    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 def peer_prefix(venv: Path) -> Path | None:
@@ -61,21 +67,16 @@ def compile_program(source: str, target: Path, options: Sequence[str]) -> Path:
     return target
 
 
-NAMES = ("loop", "burst", "worst", "nothing")
-
-
 def build_subject(
     name: str, options: Sequence[str], out: Path, environment: Mapping[str, str]
 ) -> Subject:
-    programs = {n: compile_program(f"{n}.c", out / f"{n}-{name}", options) for n in NAMES}
+    programs = {
+        n: (str(compile_program(f"{n}.c", out / f"{n}-{name}", options)),) for n in ANNOTATED
+    }
     return Subject(name, programs, environment)
 
 
-TRACED = {"DFTRACER_ENABLE": "1", "DFTRACER_LOG_FILE": "trace", "DFTRACER_INC_METADATA": "1"}
-
-
-def build_all(prefix: Path, venv: Path | None, out: Path) -> dict[str, Subject]:
-    out.mkdir(parents=True, exist_ok=True)
+def annotated_subjects(prefix: Path, peer: Path | None, out: Path) -> Subjects:
     include = [f"-I{prefix}/include"]
     if not (prefix / "include" / "dftracer" / "dftracer.h").exists():
         raise BenchError(f"{prefix} holds no installed dftracer: run `make stage`")
@@ -88,7 +89,6 @@ def build_all(prefix: Path, venv: Path | None, out: Path) -> dict[str, Subject]:
         "ours": ours,
         "off": Subject("off", ours.programs, {}),
     }
-    peer = peer_prefix(venv) if venv is not None else None
     if peer is not None:
         bundled = peer.parent / "dftracer.libs"
         options = [f"-I{peer}/include", f"-L{peer}/lib64", "-ldftracer_core"]
@@ -100,110 +100,29 @@ def build_all(prefix: Path, venv: Path | None, out: Path) -> dict[str, Subject]:
             )
         except BenchError as error:
             print(f"the peer cannot be used: {error}", file=sys.stderr)
-    compile_program("spawn.c", out / "spawn", [])
-    return subjects
+    return Subjects(subjects)
 
 
-@dataclass(frozen=True)
-class Run:
-    """What one run of a program left behind."""
-
-    figures: Figures
-    trace_bytes: int
-    files: int
-    events: int | None
-
-
-def clean_environment(extra: Mapping[str, str]) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("DFTRACER_")}
-    return {**kept, **extra}
-
-
-class Bench:
-    """Runs programs in fresh directories below `scratch`, on the file system of the project."""
-
-    def __init__(self, subjects: Mapping[str, Subject], out: Path) -> None:
-        self.subjects = subjects
-        self.out = out
-        self.scratch = out / "scratch"
-        shutil.rmtree(self.scratch, ignore_errors=True)
-        self.scratch.mkdir(parents=True)
-
-    @property
-    def has_peer(self) -> bool:
-        return "peer" in self.subjects
-
-    def run(
-        self,
-        subject: str,
-        program: str,
-        *arguments: int,
-        extra: Mapping[str, str] | None = None,
-        count_events: bool = False,
-    ) -> Run:
-        who = self.subjects[subject]
-        command = [str(who.programs[program]), *map(str, arguments)]
-        directory = Path(tempfile.mkdtemp(dir=self.scratch))
-        try:
-            text = self._execute(command, directory, {**who.environment, **(extra or {})})
-            figures: Figures = json.loads(text.splitlines()[-1])
-            files = [f for f in directory.iterdir() if f.is_file()]
-            traces = [f for f in files if ".pfw" in f.name]
-            events = sum(map(count_steps, traces)) if count_events else None
-            size = sum(f.stat().st_size for f in traces)
-            return Run(figures, size, len(files), events)
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-
-    def instructions(self, subject: str, *arguments: int) -> int:
-        """Instructions inside `one_event`, on the calling thread, in a run of `loop`."""
-        who = self.subjects[subject]
-        directory = Path(tempfile.mkdtemp(dir=self.scratch))
-        out = directory / "callgrind"
-        command = ["valgrind", "--tool=callgrind", "--separate-threads=yes"]
-        command += ["--toggle-collect=one_event"]
-        command += [f"--callgrind-out-file={out}", str(who.programs["loop"]), *map(str, arguments)]
-        try:
-            self._execute(command, directory, who.environment)
-            totals = re.search(r"^(?:totals|summary): (\d+)", Path(f"{out}-01").read_text(), re.M)
-            if totals is None:
-                raise BenchError("callgrind wrote no total")
-            return int(totals.group(1))
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-
-    def spawn(self, repeats: int, commands: Sequence[tuple[str, int]]) -> list[Figures]:
-        """Start and end of `nothing` for each (subject, bind)."""
-        words = [str(self.out / "spawn"), str(repeats)]
-        for subject, bind in commands:
-            who = self.subjects[subject]
-            words += ["--", *(f"{k}={v}" for k, v in who.environment.items())]
-            words += [str(who.programs["nothing"]), str(bind)]
-        text = self._execute(words, self.scratch, {})
-        figures: list[Figures] = [json.loads(line) for line in text.splitlines()]
-        if any(f["failed"] for f in figures):
-            raise BenchError("a program that does nothing failed")
-        return figures
-
-    def _execute(self, command: Sequence[str], cwd: Path, extra: Mapping[str, str]) -> str:
-        result = subprocess.run(
-            command,
-            cwd=cwd,
-            env=clean_environment(extra),
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        if result.returncode != 0:
-            raise BenchError(f"{' '.join(command)}: status {result.returncode}\n{result.stderr}")
-        return result.stdout
-
-
-def count_steps(trace: Path) -> int:
-    """Events of the loop in a trace, by an independent tool."""
-    reader = "zcat" if trace.name.endswith(".gz") else "cat"
-    with subprocess.Popen([reader, str(trace)], stdout=subprocess.PIPE) as unpacked:
-        command = ["grep", "-c", '"name":"step"']
-        counted = subprocess.run(command, stdin=unpacked.stdout, check=False, capture_output=True)
-    return int(counted.stdout or b"0")
+def preloaded_subjects(prefix: Path, peer: Path | None, lttng: Lttng, out: Path) -> Subjects:
+    library = prefix / "lib" / "libdftracer_preload.so"
+    if not library.exists():
+        raise BenchError(f"{library} is missing: run `make stage`")
+    programs: dict[str, Sequence[str]] = {
+        n: (str(compile_program(f"{n}.c", out / n, [])),) for n in PLAIN
+    }
+    programs["preads"] = (sys.executable, str(PROGRAMS / "preads.py"))
+    programs["true"] = ("/bin/true",)
+    ours = {"LD_PRELOAD": str(library)}
+    subjects = {
+        "bare": Subject("bare", programs, {}),
+        "ours": Subject("ours", programs, {**PRELOADED, **ours}),
+        "off": Subject("off", programs, ours),
+    }
+    if peer is not None:
+        theirs = {"LD_PRELOAD": str(peer / "lib64" / "libdftracer_preload.so")}
+        subjects["peer"] = Subject("peer", programs, {**PRELOADED, **theirs})
+    reason = lttng.start(out)
+    if reason:
+        return Subjects(subjects, {"lttng": reason})
+    subjects["lttng"] = Subject("lttng", programs, lttng.environment, lttng)
+    return Subjects(subjects)

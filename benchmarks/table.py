@@ -11,7 +11,7 @@ from typing import Any
 
 BEGIN = "<!-- bench:begin -->"
 END = "<!-- bench:end -->"
-HEAD = ("measure", "bar", "bare", "ours", "peer (dftracer 2.2.0)", "verdict")
+HEAD = ("measure", "bar", "bare", "ours", "peer (dftracer 2.2.0)", "LTTng-UST", "verdict")
 FLAGS = ("constant_tsc", "nonstop_tsc", "avx2", "avx512f", "pclmulqdq", "vpclmulqdq", "hypervisor")
 
 
@@ -24,21 +24,27 @@ class Row:
     peer: str = ""
     met: bool | None = None
     values: dict[str, Any] = field(default_factory=dict)
+    lttng: str = ""
 
     @property
     def verdict(self) -> str:
         return {True: "met", False: "**missed**", None: ""}[self.met]
 
     def cells(self) -> tuple[str, ...]:
-        return (self.measure, self.bar, self.bare, self.ours, self.peer, self.verdict)
+        peers = (self.peer, self.lttng)
+        return (self.measure, self.bar, self.bare, self.ours, *peers, self.verdict)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def markdown(rows: Sequence[Row]) -> str:
+def markdown(title: str, rows: Sequence[Row], notes: str = "") -> str:
+    """A table with its title, and the notes of a file; empty columns are left out."""
     lines = [HEAD, tuple("---" for _ in HEAD), *(row.cells() for row in rows)]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    used = [i for i in range(len(HEAD)) if any(line[i] for line in lines[2:])]
+    table = ("| " + " | ".join(line[i] for i in used) + " |" for line in lines)
+    text = (Path(__file__).parent / notes).read_text(encoding="utf-8").rstrip() if notes else ""
+    return "\n\n".join(filter(None, (f"**{title}**", "\n".join(table), text)))
 
 
 def _first(path: str, key: str) -> str:

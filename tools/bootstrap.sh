@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Prepares a machine for one level of work: build (make demo), test (make test, make check), bench.
+# Prepares a machine for one level of work: build (make demo), test (make test, make check), bench,
+# programs (make test-programs), cpython (make test-cpython).
 # System packages come from apt where that is permitted, Python packages go into .venv. What is done is
 # stamped, so that a second call neither takes time nor needs a network.
 set -euo pipefail
@@ -11,9 +12,9 @@ venv=.venv
 
 case $level in
     build) requirements=(requirements-build.txt) ;;
-    test | bench) requirements=(requirements-build.txt requirements-dev.txt) ;;
+    test | bench | programs | cpython) requirements=(requirements-build.txt requirements-dev.txt) ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|test|bench]" >&2
+        echo "usage: tools/bootstrap.sh [build|test|bench|programs|cpython]" >&2
         exit 2
         ;;
 esac
@@ -33,6 +34,12 @@ import os, sys, sysconfig
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))
 PY
 }
+have_library() { ldconfig -p 2>/dev/null | grep -q "^[[:space:]]*$1"; }
+can_compile_32bit() { echo '#include <stdio.h>' | gcc -m32 -E - >/dev/null 2>&1; }
+have_postgres() { have_command initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
+# The Python that the distribution's package of CPython's own tests belongs to.
+system_python() { readlink -f /usr/bin/python3 2>/dev/null || echo /usr/bin/python3; }
+have_cpython_tests() { "$(system_python)" -c 'import test.test_os' >/dev/null 2>&1; }
 
 # Asked by what is there and not by the package, because a compiler or a Python often comes from elsewhere.
 find_missing() {
@@ -50,8 +57,30 @@ find_missing() {
     have_command jq || optional+=(jq)
     have_command node || optional+=(nodejs)
     have_command strace || optional+=(strace)
+    have_command git || optional+=(git)
+    have_command perl || optional+=(perl)
+    have_command sqlite3 || optional+=(sqlite3)
+    have_command musl-gcc || optional+=(musl-tools)
+    have_library libjemalloc.so || optional+=(libjemalloc2)
+    have_library libtcmalloc_minimal.so || optional+=(libtcmalloc-minimal4)
+    [[ $(uname -m) != x86_64 ]] || can_compile_32bit || optional+=(gcc-multilib)
     if ! have_command valgrind; then
         if [[ $level == bench ]]; then required+=(valgrind); else optional+=(valgrind); fi
+    fi
+    if [[ $level == bench ]]; then
+        # The second peer; a column of the table says so where it cannot be had.
+        have_command lttng-sessiond || optional+=(lttng-tools)
+        have_header lttng/tracepoint.h || optional+=(liblttng-ust-dev)
+    fi
+    if [[ $level == programs ]]; then
+        have_command fio || optional+=(fio)
+        have_command stress-ng || optional+=(stress-ng)
+        # The server is in the package of tools, under another name; that package starts no daemon.
+        have_command redis-server || have_command redis-check-rdb || optional+=(redis-tools)
+        have_postgres || optional+=(postgresql)
+    fi
+    if [[ $level == cpython ]]; then
+        have_cpython_tests || optional+=("lib$(basename "$(system_python)")-testsuite")
     fi
 }
 
@@ -79,8 +108,11 @@ find_missing
 if ((${#required[@]} + ${#optional[@]} > 0 && ${#apt[@]} > 0)); then
     echo "bootstrap: installing ${required[*]} ${optional[*]}"
     # Together first, since that is one run; alone if an optional one stands in the way.
-    if ! apt_install "${required[@]}" "${optional[@]}" && ((${#required[@]} > 0)); then
-        apt_install "${required[@]}" || tail -n 5 "$apt_log" >&2
+    if ! apt_install "${required[@]}" "${optional[@]}"; then
+        if ((${#required[@]} > 0)); then
+            apt_install "${required[@]}" || tail -n 5 "$apt_log" >&2
+        fi
+        for package in "${optional[@]}"; do apt_install "$package" || true; done
     fi
     hash -r
     find_missing

@@ -34,9 +34,9 @@ file. They are read once, when a process starts; children inherit the variables.
   the YAML file that was named cannot be used.
 - A program that runs with the rights of another user (set-user-ID and the like) ignores all of
   this, and is not traced.
-- **I/O calls are not followed yet in this version.** `DFTRACER_INIT=PRELOAD`, `DFTRACER_DATA_DIR`,
-  `DFTRACER_DISABLE_IO`, `DFTRACER_DISABLE_POSIX` and `DFTRACER_DISABLE_STDIO` are read and
-  checked, and take effect when they are.
+- What `DFTRACER_DATA_DIR` and the switches of I/O calls do is told in
+  [interception.md](interception.md). A preloaded program finds the relative paths among its
+  variables made absolute, for its children; those in the YAML file stay as they are.
 
 ## The YAML file
 

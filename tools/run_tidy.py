@@ -15,6 +15,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TIDY = Path(sys.executable).parent / "clang-tidy"
+# Hundreds of wrappers from a few macros: following every path of each takes many minutes and finds
+# in all what it finds in one.
+UNFOLLOWED = {"rows.cpp", "odd_files.cpp", "odd_text.cpp"}
 
 
 def digest_of_settings() -> bytes:
@@ -45,8 +48,12 @@ def main() -> int:
         return stamps / key.hexdigest()
 
     def tidy(file: str) -> tuple[bool, str]:
+        checks = ["--checks=-clang-analyzer-*"] if Path(file).name in UNFOLLOWED else []
         done = subprocess.run(
-            [TIDY, "--quiet", "-p", build, file], capture_output=True, text=True, check=False
+            [TIDY, "--quiet", *checks, "-p", build, file],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode == 0:
             stamp_of(file).touch()

@@ -3,7 +3,7 @@
  * and a pause after each. In turn with them the yardstick, two clock readings and a copy of 64
  * bytes. With several threads all begin a burst at the same moment, and EVENTS are those of one
  * thread. */
-#include "common.h"
+#include "event.h"
 
 #include <pthread.h>
 

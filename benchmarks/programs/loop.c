@@ -3,7 +3,7 @@
  * threads, CPU of the whole process until the file is closed, memory, and the time that closing
  * takes. MIXED 1 gives the second argument unpredictable values. Pauses let a writer thread keep
  * up. */
-#include "common.h"
+#include "event.h"
 
 #include <pthread.h>
 

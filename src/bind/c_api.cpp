@@ -196,10 +196,11 @@ DFT_EXPORT void dftracer_preload_begin(void) {
   if (!dft::intercept::is_first_to_begin()) return;
   const char* mode = std::getenv("DFTRACER_INIT");
   if (mode != nullptr && ::strcasecmp(mode, "FUNCTION") == 0) return;
-  dft::session::keep_meaning_for_children();
   dft::session::Request request;
   request.preloaded = true;
-  if (dft::session::start(request)) dft::intercept::begin();
+  if (!dft::session::start(request)) return;
+  dft::session::keep_meaning_for_children();
+  dft::intercept::begin();
 }
 DFT_EXPORT void dftracer_flush(void) { dft::session::flush(); }
 DFT_EXPORT int dftracer_active(void) { return dft::session::active() ? 1 : 0; }

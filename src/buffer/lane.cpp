@@ -142,13 +142,26 @@ bool make_chunk(Spool& spool, std::size_t size, bool small, std::uint32_t seen) 
   return !may_grow && spool.grow(size, small, seen);
 }
 
-ChunkHead* find_chunk(Spool& spool, ThreadState& t, bool first, std::size_t size) {
+// A child of vfork, or of a clone that shares memory, borrows its parent's spool. It must neither
+// start the parent's writer nor do its work: both would be cut off in the middle when it leaves.
+bool is_borrower(Spool& spool) {
+  const std::uint32_t owner = spool.head().owner.pid;
+  if (owner == 0 || owner == static_cast<std::uint32_t>(sys::process_id())) return false;
+  if (t_vforked_from == 0) t_vforked_from = static_cast<std::int32_t>(owner);
+  return true;
+}
+
+ChunkHead* find_chunk(Spool& spool, ThreadState& t, bool first, std::size_t size, bool borrowed) {
   const bool small = first && size <= kSmallChunk - sizeof(ChunkHead);
   for (int attempt = 0; attempt < 64; ++attempt) {
     const std::uint32_t seen = spool.segments();
     if (ChunkHead* chunk = spool.take(size, first, t.thread)) return chunk;
     // When nothing helps, do not try everything again for every event.
     if (spool.is_resting() || !is_attached(t)) break;
+    if (borrowed) {
+      if (!spool.grow(size, small, seen)) break;
+      continue;
+    }
     // Beside other threads of the program only the writer opens files: it has descriptors of its
     // own.
     if (g_hooks.ask_writer(size, small, seen)) continue;
@@ -233,19 +246,20 @@ bool next_chunk(ThreadState& t, Lane& lane, std::size_t size) noexcept {
   Spool* spool = g_spool.load(std::memory_order_acquire);
   if (spool == nullptr) return false;
   const bool first = !lane.used;
+  const bool borrowed = is_borrower(*spool);
   if (lane.chunk != nullptr) {
     const bool large = lane.chunk->size >= kLargeChunk;
     lane.chunk->state.store(static_cast<std::uint32_t>(ChunkState::kFull),
                             std::memory_order_release);
     lane.chunk = nullptr;
     lane.cursor = lane.end = nullptr;
-    if (large) g_hooks.filled();
+    if (large && !borrowed) g_hooks.filled();
   }
   if (size > record::kMaxRecord) {
     spool->add_lost(1);
     return false;
   }
-  ChunkHead* chunk = find_chunk(*spool, t, first, size);
+  ChunkHead* chunk = find_chunk(*spool, t, first, size, borrowed);
   if (chunk == nullptr) {
     if (is_attached(t)) spool->add_lost(1);
     return false;

@@ -70,7 +70,9 @@ std::size_t append_normal(char* buffer, std::size_t used, std::string_view path)
     path = slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
     if (part.empty() || part == ".") continue;
     if (part == "..") {
-      while (used > 0 && buffer[--used] != '/') {
+      while (used > 0) {
+        --used;
+        if (buffer[used] == '/') break;
       }
       continue;
     }

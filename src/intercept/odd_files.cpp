@@ -9,6 +9,7 @@
 #include "intercept/mappings.hpp"
 #include "intercept/processes.hpp"
 #include "intercept/rows.hpp"
+#include "session/session.hpp"
 
 using namespace dft::intercept;  // NOLINT: as in rows.cpp
 namespace record = dft::record;
@@ -164,11 +165,12 @@ extern "C" int DFT_WRAPPER(close)(int fd) {
 extern "C" int DFT_WRAPPER(__close)(int fd) {
   return close_call<Row::__close, Set::POSIX>(fd, [&] { return real<int(int)>(Row::__close)(fd); });
 }
-#define DFT_FCLOSE(symbol)                                          \
-  extern "C" int DFT_WRAPPER(symbol)(FILE * stream) {               \
-    const int fd = descriptor_of(stream);                           \
-    return close_call<Row::symbol, Set::STDIO>(                     \
-        fd, [&] { return real<int(FILE*)>(Row::symbol)(stream); }); \
+#define DFT_FCLOSE(symbol)                                                               \
+  extern "C" int DFT_WRAPPER(symbol)(FILE * stream) {                                    \
+    const int fd = descriptor_of(stream);                                                \
+    if (stream == stderr && watch(Set::STDIO) != nullptr) dft::session::stderr_closes(); \
+    return close_call<Row::symbol, Set::STDIO>(                                          \
+        fd, [&] { return real<int(FILE*)>(Row::symbol)(stream); });                      \
   }
 DFT_FCLOSE(fclose)
 DFT_FCLOSE(_IO_fclose)

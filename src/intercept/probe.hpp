@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include <cstring>
+#include <cwchar>
 #include <type_traits>
 
 #include "buffer/span.hpp"
@@ -217,6 +218,18 @@ inline std::size_t put_length(Written ret, const char* text) {
   return ret >= 0 ? std::strlen(text) : 0;
 }
 constexpr std::size_t one(int ret) { return ret >= 0 ? 1 : 0; }
+// Wide characters are written as bytes of the locale.
+inline std::size_t wide_length(const wchar_t* text) {
+  std::mbstate_t state{};
+  const std::size_t n = text != nullptr ? std::wcsrtombs(nullptr, &text, 0, &state) : 0;
+  return n != static_cast<std::size_t>(-1) ? n : 0;
+}
+inline std::size_t wide_length(Line line) {
+  return wide_length(reinterpret_cast<const wchar_t*>(line));
+}
+inline std::size_t put_length(Written ret, const wchar_t* text) {
+  return ret >= 0 ? wide_length(text) : 0;
+}
 // A buffer that inlined code will empty, without a further call.
 inline std::size_t refilled(Character ret, FILE* stream) {
   return ret >= 0 ? 1 + static_cast<std::size_t>(stream->_IO_read_end - stream->_IO_read_ptr) : 0;

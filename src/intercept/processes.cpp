@@ -221,15 +221,16 @@ extern "C" int DFT_WRAPPER(posix_spawnp)(pid_t* child, const char* path, const v
 extern "C" int DFT_WRAPPER(system)(const char* command) {
   if (watch(Set::POSIX) != nullptr) session::will_fork();
   return DFT_PROBE(POSIX, system, int, (const char*), (command), on_nothing(), moves_nothing(),
-                   S(command, command));
+                   S(command, kernel_reads(command) ? command : nullptr));
 }
-#define DFT_POPEN(symbol)                                                                        \
-  extern "C" FILE* DFT_WRAPPER(symbol)(const char* command, const char* mode) {                  \
-    if (watch(Set::STDIO) != nullptr) session::will_fork();                                      \
-    FILE* result = DFT_PROBE(STDIO, symbol, FILE*, (const char*, const char*), (command, mode),  \
-                             on_nothing(), moves_nothing(), S(command, command), S(mode, mode)); \
-    if (result != nullptr) set_file_of(descriptor_of(result), nullptr);                          \
-    return result;                                                                               \
+#define DFT_POPEN(symbol)                                                                       \
+  extern "C" FILE* DFT_WRAPPER(symbol)(const char* command, const char* mode) {                 \
+    if (watch(Set::STDIO) != nullptr) session::will_fork();                                     \
+    FILE* result = DFT_PROBE(                                                                   \
+        STDIO, symbol, FILE*, (const char*, const char*), (command, mode), on_nothing(),        \
+        moves_nothing(), S(command, kernel_reads(command) ? command : nullptr), S(mode, mode)); \
+    if (result != nullptr) set_file_of(descriptor_of(result), nullptr);                         \
+    return result;                                                                              \
   }
 DFT_POPEN(popen)
 DFT_POPEN(_IO_popen)

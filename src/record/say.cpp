@@ -22,6 +22,8 @@ __attribute__((constructor)) void look_at_stderr() {
   g_had_stderr = sys::status(2, &g_stderr) == 0;
 }
 
+int g_last_stderr = -1;  // kept for the last line, after the program has closed its own
+
 // The same as at the start, or something that a program sets up to take lines: not a file of its
 // data.
 bool is_stderr() {
@@ -61,7 +63,21 @@ void say_line(const char* line) noexcept {
     if (g_kept_size == 0) __atomic_store_n(&g_kept_size, n, __ATOMIC_RELEASE);
     return;
   }
-  if (is_stderr()) sys::write(2, text, n);
+  if (is_stderr()) {
+    sys::write(2, text, n);
+  } else if (g_last_stderr >= 0) {
+    struct stat now{};
+    if (sys::status(g_last_stderr, &now) == 0 && now.st_dev == g_stderr.st_dev &&
+        now.st_ino == g_stderr.st_ino) {
+      sys::write(g_last_stderr, text, n);
+    }
+  }
+}
+
+void keep_stderr() noexcept {
+  constexpr int kOutOfTheWay = 200;
+  if (g_last_stderr >= 0 || !is_stderr()) return;
+  g_last_stderr = static_cast<int>(sys::call(SYS_fcntl, 2, F_DUPFD_CLOEXEC, kOutOfTheWay));
 }
 
 void say_later_on_this_thread() noexcept { t_later = true; }

@@ -10,6 +10,9 @@ void say(const char* format, ...) noexcept __attribute__((format(printf, 1, 2)))
 void say_line(const char* line) noexcept;
 // nullptr: stderr. The path is copied.
 void say_into(const char* path) noexcept;
+// The program closes its stream for messages, as many do on their way out: a copy serves for what
+// is still to be said.
+void keep_stderr() noexcept;
 // The writer thread has no stderr of its own: what it says is kept until another thread says it.
 void say_later_on_this_thread() noexcept;
 void say_what_was_kept() noexcept;

@@ -42,7 +42,8 @@ class KeepErrno {
 };
 
 // Not libc's syscall(): that is a name which we intercept. It does not touch errno.
-#if defined(__x86_64__)
+#if defined(__x86_64__) && \
+    !defined(__clang_analyzer__)  // which cannot see what a system call fills
 inline long raw(long number, long a, long b, long c, long d, long e, long f) {
   register long r10 asm("r10") = d;
   register long r8 asm("r8") = e;

@@ -25,7 +25,7 @@ struct Wanted {
 struct Found {
   std::uint64_t spools = 0;
   std::uint64_t recovered = 0;
-  std::uint64_t events = 0;  // lines that were added to traces
+  std::uint64_t events = 0;    // lines that were added to traces
   std::uint64_t metadata = 0;  // of these, lines that are no events
   std::uint64_t files = 0;     // of those, FH lines
   std::uint64_t alive = 0;

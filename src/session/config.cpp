@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -222,8 +221,6 @@ void rewrite(const char* name, const char* fallback, const std::string& cwd) {
 }  // namespace
 
 void keep_meaning_for_children() noexcept try {
-  const char* enable = ::getenv("DFTRACER_ENABLE");
-  if (enable == nullptr || ::getauxval(AT_SECURE) != 0) return;
   char here[4096];
   const long n = sys::call(SYS_getcwd, here, sizeof here);
   if (n <= 1 || here[0] != '/') return;

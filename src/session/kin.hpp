@@ -20,7 +20,14 @@ struct Amounts {
 };
 
 // A program that was started and could not be traced.
-enum class Untraced : std::uint32_t { kNo, kStatic, kOtherArchitecture, kSetUser, kNotPreloaded, kOtherLibc };
+enum class Untraced : std::uint32_t {
+  kNo,
+  kStatic,
+  kOtherArchitecture,
+  kSetUser,
+  kNotPreloaded,
+  kOtherLibc
+};
 const char* describe(Untraced why) noexcept;
 
 struct UntracedProgram {

@@ -338,10 +338,13 @@ void say_summary(const Session& s, const Amounts& amounts, const char* untraced)
   }
   char rest[1200] = "";
   if (untraced[0] != '\0') std::snprintf(rest, sizeof rest, "; not traced: %s", untraced);
-  say("%llu events, %llu files, %llu processes in %.400s; %llu calls filtered, %llu events "
+  const auto plural = [](std::uint64_t n, const char* many) { return n == 1 ? "" : many; };
+  say("%llu event%s, %llu file%s, %llu process%s in %.400s; %llu call%s filtered, %llu event%s "
       "lost%s%s",
-      number(amounts.events), number(amounts.files), number(amounts.processes), s.place.directory,
-      number(amounts.filtered), number(amounts.lost), why, rest);
+      number(amounts.events), plural(amounts.events, "s"), number(amounts.files),
+      plural(amounts.files, "s"), number(amounts.processes), plural(amounts.processes, "es"),
+      s.place.directory, number(amounts.filtered), plural(amounts.filtered, "s"),
+      number(amounts.lost), plural(amounts.lost, "s"), why, rest);
 }
 
 // What passed through intercepted calls, beside what the kernel counted. False when nobody
@@ -609,6 +612,13 @@ void flush() noexcept {
 
 void at_exit() noexcept { process_exits(); }
 
+void stderr_closes() noexcept {
+  const Session* s = g_session.load();
+  if (s == nullptr || !s->preloaded || !s->config.summary || s->first != s->key) return;
+  SlowPath slow;
+  if (!is_child(*s)) keep_stderr();
+}
+
 void abandon() noexcept {
   buffer::g_on.store(false);
   const Session* s = g_session.load();
@@ -649,10 +659,12 @@ void will_exec() noexcept {
 }
 
 void will_exec_untraced() noexcept {
-  process_exits();
+  SlowPath slow;
+  Locked locked(g_lock);
   Session* s = g_session.load();
   if (s == nullptr || is_child(*s) || !buffer::g_on.exchange(false)) return;
   s->suspended = true;
+  if (s->spool != nullptr) close(*s);
 }
 
 void exec_failed() noexcept {

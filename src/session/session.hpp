@@ -36,6 +36,8 @@ void note_untraced(const char* name, Untraced why) noexcept;
 // The process leaves without running its destructors.
 void at_exit() noexcept;
 
+// The program closes stderr as a stream, which it does when it ends.
+void stderr_closes() noexcept;
 // Nothing is recorded in this process any more.
 void abandon() noexcept;
 

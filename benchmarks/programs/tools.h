@@ -1,13 +1,10 @@
-/* What every measured program shares: the event that is recorded, clocks, and one line of JSON.
- * The same source is built three times: bare (DFTRACER_DISABLE), against this project, against the
- * peer. */
-#ifndef BENCH_COMMON_H
-#define BENCH_COMMON_H
+/* What every measured program shares: clocks, memory, arguments, medians. */
+#ifndef BENCH_TOOLS_H
+#define BENCH_TOOLS_H
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <dftracer/dftracer.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdint.h>
@@ -17,17 +14,6 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-
-/* One region with two arguments, as a user writes it. A function of its own, so that the loop
- * around it is the same in all three builds. `mixed` is the second argument: nearly constant, or
- * unpredictable. */
-static __attribute__((noinline)) void one_event(int index, int mixed) {
-  DFTRACER_C_REGION_START(step);
-  DFTRACER_C_REGION_UPDATE_INT(step, "index", index);
-  DFTRACER_C_REGION_UPDATE_INT(step, "size", mixed);
-  DFTRACER_C_REGION_END(step);
-  __asm__ volatile("" : : "r"(index), "r"(mixed) : "memory");
-}
 
 static inline uint64_t clock_ns(clockid_t clock) {
   struct timespec t;
@@ -87,4 +73,4 @@ static inline double median(double* values, size_t count) {
   return values[count / 2];
 }
 
-#endif /* BENCH_COMMON_H */
+#endif /* BENCH_TOOLS_H */

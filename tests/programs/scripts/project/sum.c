@@ -1,0 +1,7 @@
+#include "sum.h"
+
+int sum(const int* numbers, int count) {
+  int total = 0;
+  for (int i = 0; i < count; i++) total += numbers[i];
+  return total;
+}
