@@ -64,6 +64,7 @@ void thread_ends(void*) {
 // interrupted a record: when the child goes on with it, that must not reach the parent's spool.
 void in_forked_child() {
   g_forked.store(false);
+  t_vforked_from = 0;
   if (!g_wiped_on_fork.load()) g_guard.load()->generation.store(0);  // before Linux 4.14
   ThreadState& t = t_thread;
   bool busy = t.lane.busy;
@@ -146,7 +147,9 @@ bool make_chunk(Spool& spool, std::size_t size, bool small, std::uint32_t seen) 
 // start the parent's writer nor do its work: both would be cut off in the middle when it leaves.
 bool is_borrower(Spool& spool) {
   const std::uint32_t owner = spool.head().owner.pid;
-  if (owner == 0 || owner == static_cast<std::uint32_t>(sys::process_id())) return false;
+  // A forked child that has not made its own spool yet has a wiped page, not a borrowed one.
+  if (owner == 0 || !generation_is_live() || owner == static_cast<std::uint32_t>(sys::process_id()))
+    return false;
   if (t_vforked_from == 0) t_vforked_from = static_cast<std::int32_t>(owner);
   return true;
 }

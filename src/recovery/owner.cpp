@@ -55,7 +55,7 @@ std::uint64_t own_pid_namespace() {
   return sys::call(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &info, 0) == 0 ? info.st_ino : 0;
 }
 
-enum class Mapped { kYes, kNo, kUnreadable };
+enum class Mapped { kYes, kNo, kEmpty, kUnreadable };
 
 // A line ends with "/<name>", or with that and " (deleted)". The kernel writes a newline in a name
 // as \\012.
@@ -82,12 +82,13 @@ Mapped is_mapped(std::uint32_t pid, const char* name, const char* other_name) {
   if (fd < 0) return fd == -ENOENT ? Mapped::kNo : Mapped::kUnreadable;
   char text[16384];
   std::size_t have = 0;
-  Mapped found = Mapped::kNo;
+  Mapped found = Mapped::kEmpty;  // its first thread has let go of its memory
   for (;;) {
     const long got = sys::read(fd, text + have, sizeof text - have);
     if (got == -EINTR) continue;
     if (got < 0) found = Mapped::kUnreadable;
     if (got <= 0) break;
+    found = Mapped::kNo;
     have += static_cast<std::size_t>(got);
     if (ends_a_line({text, have}, name) || ends_a_line({text, have}, other_name)) {
       found = Mapped::kYes;
@@ -145,12 +146,19 @@ Life life_of(const buffer::Owner& owner, const char* spool, const char* mapped_a
   }
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%u/stat", owner.pid);
-  ProcStat stat;
-  if (!read_stat(path, stat) || stat.start_time != owner.start_time) return Life::kGone;
-  if (stat.state == 'X') return Life::kGone;
-  // A process whose first thread has ended looks like a zombie while its other threads run on.
-  if (stat.state == 'Z') return stat.threads > 1 ? Life::kRuns : Life::kGone;
-  return is_mapped(owner.pid, spool, mapped_as) == Mapped::kNo ? Life::kGone : Life::kRuns;
+  // A process that is ending has threads for a moment longer, which may be in the middle of
+  // writing. One whose first thread alone has ended looks the same, and goes on.
+  for (int i = 0; i < 50; ++i) {
+    ProcStat stat;
+    if (!read_stat(path, stat) || stat.start_time != owner.start_time) return Life::kGone;
+    if (stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1)) return Life::kGone;
+    if (stat.state != 'Z') {
+      const Mapped mapped = is_mapped(owner.pid, spool, mapped_as);
+      if (mapped != Mapped::kEmpty) return mapped == Mapped::kNo ? Life::kGone : Life::kRuns;
+    }
+    sys::sleep_ns(2'000'000);
+  }
+  return Life::kRuns;
 }
 
 bool process_exists(const buffer::Owner& owner) noexcept {

@@ -258,6 +258,7 @@ int open_spool(Session& s, bool may_be_exact) {
 
 // In a forked child: what was inherited is the parent's, and is let go without a trace.
 void leave_parent(Session& s) {
+  t_vforked_from = 0;
   buffer::new_epoch();
   g_sink.store(nullptr);
   g_writer.store(nullptr);
