@@ -57,6 +57,12 @@ def recorded(processes: list[Process]) -> int:
 # ---- The numbers ---------------------------------------------------------------------------------
 
 
+def test_program_that_closes_stderr_on_its_way_out(tmp_path: Path) -> None:
+    cwd, out = place(tmp_path)
+    done = run("cat", "data", cwd=cwd, env={**intercept.settings(out), **ON}, stderr=None)
+    assert number(one_line(done.stderr), "event") > 0
+
+
 def test_one_process(tmp_path: Path) -> None:
     said, _ = steps(tmp_path, "marks=1000:300")
     line = one_line(said)
