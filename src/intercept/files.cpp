@@ -122,7 +122,7 @@ Table* new_table(std::uint64_t sets) {
 void grow() {
   Table* old = g_table.load();
   const std::uint64_t sets = old->mask + 1;
-  if (old->used < sets * kWays * 3 / 8 || sets >= kMostSets) return;
+  if (old->used < sets * kWays / 2 || sets >= kMostSets) return;
   Table* fresh = new_table(sets * kGrowth < kMostSets ? sets * kGrowth : kMostSets);
   if (fresh == nullptr) return;
   for (std::uint64_t i = 0; i < sets; ++i) {
