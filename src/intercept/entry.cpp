@@ -54,10 +54,11 @@ dftracer_wrap_vfork:
   .globl dftracer_wrap___vfork
   .set dftracer_wrap___vfork, dftracer_wrap_vfork
 
-  .hidden dftracer_wrap_dlopen
-  .globl dftracer_wrap_dlopen
-  .type dftracer_wrap_dlopen, @function
-dftracer_wrap_dlopen:
+  .macro dftracer_jump_after name
+  .hidden dftracer_wrap_\name
+  .globl dftracer_wrap_\name
+  .type dftracer_wrap_\name, @function
+dftracer_wrap_\name:
   .cfi_startproc
   pushq %rdi
   .cfi_adjust_cfa_offset 8
@@ -65,7 +66,7 @@ dftracer_wrap_dlopen:
   .cfi_adjust_cfa_offset 8
   subq $8, %rsp
   .cfi_adjust_cfa_offset 8
-  call dftracer_before_dlopen
+  call dftracer_before_\name
   addq $8, %rsp
   .cfi_adjust_cfa_offset -8
   popq %rsi
@@ -74,29 +75,10 @@ dftracer_wrap_dlopen:
   .cfi_adjust_cfa_offset -8
   jmp *%rax
   .cfi_endproc
-  .size dftracer_wrap_dlopen, . - dftracer_wrap_dlopen
-
-  .hidden dftracer_wrap_dlsym
-  .globl dftracer_wrap_dlsym
-  .type dftracer_wrap_dlsym, @function
-dftracer_wrap_dlsym:
-  .cfi_startproc
-  pushq %rdi
-  .cfi_adjust_cfa_offset 8
-  pushq %rsi
-  .cfi_adjust_cfa_offset 8
-  subq $8, %rsp
-  .cfi_adjust_cfa_offset 8
-  call dftracer_before_dlsym
-  addq $8, %rsp
-  .cfi_adjust_cfa_offset -8
-  popq %rsi
-  .cfi_adjust_cfa_offset -8
-  popq %rdi
-  .cfi_adjust_cfa_offset -8
-  jmp *%rax
-  .cfi_endproc
-  .size dftracer_wrap_dlsym, . - dftracer_wrap_dlsym
+  .size dftracer_wrap_\name, . - dftracer_wrap_\name
+  .endm
+  dftracer_jump_after dlopen
+  dftracer_jump_after dlsym
 
   .hidden dftracer_wrap_syscall
   .globl dftracer_wrap_syscall

@@ -1,6 +1,7 @@
 // System calls made without libc's wrappers, so that our own I/O never passes through a name that
 // we intercept. Called by every room, on any thread; results are the kernel's: a value, or -errno.
 #pragma once
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -191,6 +192,21 @@ inline long read_file(const char* path, char* to, std::size_t room) {
   }
   close(fd);
   return static_cast<long>(have);
+}
+
+// Calls f(name) for every entry of an open directory; 0, or -errno.
+template <class F>
+inline int each_entry(int directory, F&& f) {
+  alignas(8) char entries[16384];
+  for (;;) {
+    const long got = call(SYS_getdents64, directory, entries, sizeof entries);
+    if (got <= 0) return static_cast<int>(got);
+    for (long at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
+      at += entry->d_reclen;
+      f(entry->d_name);
+    }
+  }
 }
 
 inline int write_zeros(int fd, std::uint64_t from, std::uint64_t size) {

@@ -1,6 +1,5 @@
 #include "recovery/recover.hpp"
 
-#include <dirent.h>
 #include <sys/file.h>
 
 #include <algorithm>
@@ -287,19 +286,11 @@ int recover_directory(const char* directory, const Wanted& wanted, Found& found)
   SlowPath slow;
   const Descriptor list(sys::open(directory, O_RDONLY | O_DIRECTORY));
   if (list.get() < 0) return list.get();
-  alignas(8) char entries[32768];
-  for (;;) {
-    const long got = sys::call(SYS_getdents64, list.get(), entries, sizeof entries);
-    if (got < 0) return static_cast<int>(got);
-    if (got == 0) return 0;
-    for (long at = 0; at < got;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
-      at += entry->d_reclen;
-      const std::string_view name(entry->d_name);
-      if (!name.starts_with('.') || !name.ends_with(kSpoolEnding)) continue;
-      recover_spool(directory, entry->d_name, wanted, found);
-    }
-  }
+  return sys::each_entry(list.get(), [&](const char* entry) {
+    const std::string_view name(entry);
+    if (name.starts_with('.') && name.ends_with(kSpoolEnding))
+      recover_spool(directory, entry, wanted, found);
+  });
 }
 
 }  // namespace dft::recovery

@@ -1,6 +1,5 @@
 #include "session/naming.hpp"
 
-#include <dirent.h>
 #include <isa-l/igzip_lib.h>
 
 #include <cstdio>
@@ -222,19 +221,11 @@ void clear_run(const Place& place, std::uint64_t old_run) {
   const std::string_view wanted(start, static_cast<std::size_t>(n));
   const int list = sys::open(place.directory, O_RDONLY | O_DIRECTORY);
   if (list < 0) return;
-  alignas(8) char entries[16384];
-  for (;;) {
-    const long got = sys::call(SYS_getdents64, list, entries, sizeof entries);
-    if (got <= 0) break;
-    for (long at = 0; at < got;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
-      at += entry->d_reclen;
-      const std::string_view name(entry->d_name);
-      if (!name.starts_with(wanted) || !(name.ends_with(".pfw") || name.ends_with(".pfw.gz")))
-        continue;
-      if (sink::join(path, sizeof path, place.directory, "", entry->d_name, "")) sys::unlink(path);
-    }
-  }
+  sys::each_entry(list, [&](const char* entry) {
+    const std::string_view name(entry);
+    if (!name.starts_with(wanted) || !(name.ends_with(".pfw") || name.ends_with(".pfw.gz"))) return;
+    if (sink::join(path, sizeof path, place.directory, "", entry, "")) sys::unlink(path);
+  });
   sys::close(list);
 }
 

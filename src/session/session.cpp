@@ -1,9 +1,7 @@
 #include "session/session.hpp"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -22,6 +20,7 @@
 #include "session/claim.hpp"
 #include "session/facts.hpp"
 #include "session/naming.hpp"
+#include "session/traffic.hpp"
 #include "sink/sink.hpp"
 #include "sink/trace_file.hpp"
 #include "sink/writer.hpp"
@@ -111,48 +110,6 @@ std::uint64_t compose_preamble(const Session& s, const buffer::Owner& owner,
                          first_id, first_id + kOpeningIds + 256, log10_of(s.config.time_metric),
                          s.rank, opens_file, s.config.inc_metadata, s.config.core_affinity},
                         out);
-}
-
-bool has_reaped_children() {
-  rusage usage{};
-  return ::getrusage(RUSAGE_CHILDREN, &usage) == 0 && usage.ru_minflt > 0;
-}
-
-bool add_traffic(const char* path, std::uint64_t& read, std::uint64_t& written) {
-  char text[512];
-  const long n = sys::read_file(path, text, sizeof text - 1);
-  if (n <= 0) return false;
-  text[n] = '\0';
-  const char* const r = std::strstr(text, "rchar: ");
-  const char* const w = std::strstr(text, "wchar: ");
-  if (r == nullptr || w == nullptr) return false;
-  read += ::strtoull(r + 7, nullptr, 10);
-  written += ::strtoull(w + 7, nullptr, 10);
-  return true;
-}
-
-// Bytes that the process has read and written so far, as the kernel counts them. It adds those of
-// children that were waited for; then the living threads are asked one by one.
-bool read_traffic(std::uint64_t& read, std::uint64_t& written) {
-  read = written = 0;
-  if (!has_reaped_children()) return add_traffic("/proc/self/io", read, written);
-  const int list = sys::open("/proc/self/task", O_RDONLY | O_DIRECTORY);
-  if (list < 0) return false;
-  alignas(8) char entries[4096];
-  for (;;) {
-    const long got = sys::call(SYS_getdents64, list, entries, sizeof entries);
-    if (got <= 0) break;
-    for (long at = 0; at < got;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
-      at += entry->d_reclen;
-      char path[64];
-      if (entry->d_name[0] == '.') continue;
-      std::snprintf(path, sizeof path, "/proc/self/task/%.20s/io", entry->d_name);
-      add_traffic(path, read, written);
-    }
-  }
-  sys::close(list);
-  return true;
 }
 
 // A spool, its name, its sink and its writer; the caller holds the lock. 0, or -errno.

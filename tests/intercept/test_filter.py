@@ -14,11 +14,11 @@ MODES = pytest.mark.parametrize("mode", intercept.MODES)
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """work/data/sub, work/data2, work/other; and beside it a link to work/data."""
-    work = tmp_path / "work"
+    """home/data/sub, work/data2, work/other; and beside it a link to work/data."""
+    work = tmp_path / "home"
     for name in ("data/sub", "data2", "other"):
         (work / name).mkdir(parents=True)
-    (tmp_path / "link").symlink_to("work/data")
+    (tmp_path / "link").symlink_to("home/data")
     return work
 
 
@@ -49,32 +49,32 @@ def seen(run: intercept.Run, place: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("directories", "expected"),
     [
-        ("{work}/data", ["work/data/a", "work/data/sub/a", "work/data"]),
-        ("{work}/data/", ["work/data/a", "work/data/sub/a", "work/data"]),
-        ("{work}//./data/sub/..", ["work/data/a", "work/data/sub/a", "work/data"]),
-        ("data", ["work/data/a", "work/data/sub/a", "work/data"]),
-        ("./data/", ["work/data/a", "work/data/sub/a", "work/data"]),
-        ("../work/data", ["work/data/a", "work/data/sub/a", "work/data"]),
-        ("{work}/data/sub", ["work/data/sub/a"]),
-        ("{work}/data/a", ["work/data/a"]),
+        ("{work}/data", ["home/data/a", "home/data/sub/a", "home/data"]),
+        ("{work}/data/", ["home/data/a", "home/data/sub/a", "home/data"]),
+        ("{work}//./data/sub/..", ["home/data/a", "home/data/sub/a", "home/data"]),
+        ("data", ["home/data/a", "home/data/sub/a", "home/data"]),
+        ("./data/", ["home/data/a", "home/data/sub/a", "home/data"]),
+        ("../home/data", ["home/data/a", "home/data/sub/a", "home/data"]),
+        ("{work}/data/sub", ["home/data/sub/a"]),
+        ("{work}/data/a", ["home/data/a"]),
         (
             "{work}/data:{work}/other",
-            ["work/data/a", "work/data/sub/a", "work/other/a", "work/data"],
+            ["home/data/a", "home/data/sub/a", "home/other/a", "home/data"],
         ),
-        (":{work}/other::", ["work/other/a"]),
-        ("data2:other", ["work/data2/a", "work/other/a"]),
+        (":{work}/other::", ["home/other/a"]),
+        ("data2:other", ["home/data2/a", "home/other/a"]),
         # Overlapping: everything below one or the other, in any order.
-        ("{work}/data:{work}/data/sub", ["work/data/a", "work/data/sub/a", "work/data"]),
-        ("{work}/data/sub:{work}/data", ["work/data/a", "work/data/sub/a", "work/data"]),
-        ("data/sub:{work}/data:data", ["work/data/a", "work/data/sub/a", "work/data"]),
+        ("{work}/data:{work}/data/sub", ["home/data/a", "home/data/sub/a", "home/data"]),
+        ("{work}/data/sub:{work}/data", ["home/data/a", "home/data/sub/a", "home/data"]),
+        ("data/sub:{work}/data:data", ["home/data/a", "home/data/sub/a", "home/data"]),
         ("{work}/none", []),
         (
             "/",
-            ["work/data/a", "work/data/sub/a", "work/data2/a", "work/other/a", "work/data"],
+            ["home/data/a", "home/data/sub/a", "home/data2/a", "home/other/a", "home/data"],
         ),
         (
             ".",
-            ["work/data/a", "work/data/sub/a", "work/data2/a", "work/other/a", "work/data"],
+            ["home/data/a", "home/data/sub/a", "home/data2/a", "home/other/a", "home/data"],
         ),
     ],
 )
@@ -103,7 +103,7 @@ def test_every_call_on_a_file_or_none(place: Path, mode: str) -> None:
 
 
 @MODES
-@pytest.mark.parametrize("directories", ["data", "{work}/data", "../work/data"])
+@pytest.mark.parametrize("directories", ["data", "{work}/data", "../home/data"])
 def test_the_way_to_a_file_does_not_matter(place: Path, mode: str, directories: str) -> None:
     """Relative, with dots, below a descriptor, after a chdir: it is where it is."""
     words = (
@@ -128,9 +128,9 @@ def test_the_way_to_a_file_does_not_matter(place: Path, mode: str, directories: 
         "d../data,b4",
     )
     run = touch(place, mode, *words, env={"DFTRACER_DATA_DIR": directories.format(work=place)})
-    names = [f"work/data/a{number}" for number in range(1, 10)]
-    names += ["work/data/b1", "work/data/sub/b2", "work/data/b3", "work/data/b4"]
-    found = [name for name in seen(run, place) if name not in ("work/data", "work/data/sub")]
+    names = [f"home/data/a{number}" for number in range(1, 10)]
+    names += ["home/data/b1", "home/data/sub/b2", "home/data/b3", "home/data/b4"]
+    found = [name for name in seen(run, place) if name not in ("home/data", "home/data/sub")]
     assert found == names
 
 
@@ -141,15 +141,15 @@ def test_a_directory_that_is_a_link(place: Path, mode: str) -> None:
     words = (f"o{link}/a", "odata/b", "oother/no", "odata2/no", f"d{link},c", f"c{link}", "od")
     run = touch(place, mode, *words, env={"DFTRACER_DATA_DIR": str(link)})
     found = seen(run, place)
-    assert [name for name in found if name not in ("link", "work/data")] == [
+    assert [name for name in found if name not in ("link", "home/data")] == [
         "link/a",
-        "work/data/b",
+        "home/data/b",
         "link/c",
-        "work/data/d",
+        "home/data/d",
     ]
     relative = touch(place, mode, "odata/b", "o../link/a", env={"DFTRACER_DATA_DIR": "../link"})
     # With dots in the path the kernel is asked, and has the real name.
-    assert seen(relative, place) == ["work/data/b", "work/data/a"]
+    assert seen(relative, place) == ["home/data/b", "home/data/a"]
 
 
 @MODES
@@ -158,7 +158,7 @@ def test_dots_after_a_link_go_up_from_where_it_leads(place: Path, mode: str) -> 
     words = ("o../link/../x", f"o{link}/../y", f"f{link}/../z", f"d{link},../v")
     run = touch(place, mode, *words)
     found = [name for name in seen(run, place) if name != "link"]
-    assert found == ["work/x", "work/y", "work/z", "work/v"]
+    assert found == ["home/x", "home/y", "home/z", "home/v"]
     assert all((place / name).exists() for name in "xyzv")
 
 
@@ -168,13 +168,13 @@ def test_a_path_through_a_link_is_known_by_the_name_that_was_used(place: Path, m
     link = place.parent / "link"
     env = {"DFTRACER_DATA_DIR": f"{place}/data"}
     run = touch(place, mode, f"o{link}/a", "odata/b", f"c{link}", "oc", env=env)
-    assert seen(run, place) == ["work/data/b", "work/data/c"]
+    assert seen(run, place) == ["home/data/b", "home/data/c"]
 
 
 @MODES
 def test_a_directory_that_comes_later(place: Path, mode: str) -> None:
     run = touch(place, mode, "mnew", "onew/a", "oother/a", env={"DFTRACER_DATA_DIR": "new"})
-    assert seen(run, place) == ["work/new", "work/new/a"]
+    assert seen(run, place) == ["home/new", "home/new/a"]
 
 
 @MODES
@@ -210,7 +210,7 @@ def test_without_directories_the_systems_files_are_left_out(place: Path, mode: s
     words += [f"o{name}" for name in theirs] + [f"o{name}" for name in mine]
     run = touch(place, mode, *words, "p")
     *files, pipe = seen(run, place)
-    assert files == [f"work/{name}" for name in mine]
+    assert files == [f"home/{name}" for name in mine]
     assert pipe.startswith("pipe:[")
 
 
@@ -219,7 +219,7 @@ def test_without_directories_the_systems_files_are_left_out(place: Path, mode: s
 def test_an_empty_list_is_none(place: Path, mode: str, directories: str) -> None:
     words = ("odata/a", "s/dev/null", "oother/a")
     run = touch(place, mode, *words, env={"DFTRACER_DATA_DIR": directories})
-    assert seen(run, place) == ["work/data/a", "work/other/a"]
+    assert seen(run, place) == ["home/data/a", "home/other/a"]
 
 
 @MODES
@@ -231,14 +231,14 @@ def test_all_is_all(place: Path, mode: str, directories: str) -> None:
     env = {"DFTRACER_DATA_DIR": directories.format(work=place)}
     run = touch(place, mode, *words, "p", env=env)
     *found, pipe = seen(run, place)
-    assert found == [*SYSTEM, *(f"work/{name}" for name in files)]
+    assert found == [*SYSTEM, *(f"home/{name}" for name in files)]
     assert pipe.startswith("pipe:[")
 
 
 @MODES
 def test_pipes_lie_below_no_directory(place: Path, mode: str) -> None:
     run = touch(place, mode, "p", "odata/a", env={"DFTRACER_DATA_DIR": f"{place}/data:/"})
-    assert seen(run, place) == ["work/data/a"]
+    assert seen(run, place) == ["home/data/a"]
     assert run.one.counts() == {"open": 1, "write": 1, "close": 1}
 
 
@@ -284,14 +284,14 @@ def test_processes_are_always_recorded(place: Path, mode: str) -> None:
 def test_directories_of_the_call_and_of_the_variable_add_up(place: Path, mode: str) -> None:
     env = {"DFTRACER_DATA_DIR": "data", "TOUCH_DIRECTORIES": f"{place}/other"}
     run = touch(place, mode, "odata/a", "oother/a", "odata2/a", env=env)
-    added = ["work/other/a"] if mode == intercept.FUNCTION else []
-    assert seen(run, place) == ["work/data/a", *added]
+    added = ["home/other/a"] if mode == intercept.FUNCTION else []
+    assert seen(run, place) == ["home/data/a", *added]
 
 
 def test_all_works_as_an_argument(place: Path) -> None:
     env = {"TOUCH_DIRECTORIES": "all"}
     run = touch(place, intercept.FUNCTION, "odata/a", "s/dev/null", env=env)
-    assert seen(run, place) == ["work/data/a", "/dev/null"]
+    assert seen(run, place) == ["home/data/a", "/dev/null"]
 
 
 @MODES
@@ -371,7 +371,7 @@ def test_relative_directories_are_those_of_the_first_process(place: Path) -> Non
     run = intercept.traced("sh", "-c", script, program, cwd=place, out=out, env=env)
     children = run.of(program.name)
     assert sorted(seen(intercept.Run(run.result, out, children), place)) == [
-        "work/data/a",
-        "work/data/b",
+        "home/data/a",
+        "home/data/b",
     ]
     assert [path.name for path in place.rglob("*.pfw*")] == []
