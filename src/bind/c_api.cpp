@@ -4,6 +4,7 @@
 #include <new>
 
 #include <dftracer/dftracer.h>
+#include "bind/inside.hpp"
 #include "buffer/span.hpp"
 #include "intercept/intercept.hpp"
 #include "record/slow_path.hpp"
@@ -279,25 +280,8 @@ DFT_EXPORT void dftracer_complete(const char* name, const char* category, uint64
 }
 
 DFT_EXPORT void dftracer_metadata(const char* key, const char* value) {
-  ThreadState* t = dft::buffer::this_thread();
-  if (t == nullptr) return;
-  const std::uint64_t live = t->live;
-  const std::string_view text = text_or(key, "unnamed");
-  const std::uint32_t id = dft::buffer::g_names.id(text);
-  Draft draft;
-  draft.init();
-  draft.head = {};
-  draft.head.kind = dft::record::Kind::kMetadata;
-  draft.head.name = id;
-  // As in existing traces: the id of the span around it, where there is one.
-  draft.head.id = t->parent != 0 ? t->parent : dft::buffer::new_id(*t);
-  if (id == 0) {
-    draft.head.flags = dft::record::kInlineName;
-    draft.put_bytes(0, ArgType::kString, text);
-  }
-  draft.put_bytes(0, ArgType::kString, value != nullptr ? value : "");
-  dft::buffer::write_record(live, draft.head, draft.args(), draft.args_size());
-  draft.clear();
+  dftracer_metadata_with(key, key != nullptr ? std::strlen(key) : 0, value,
+                         value != nullptr ? std::strlen(value) : 0);
 }
 
 DFT_EXPORT struct DFTracerData* dftracer_region_new(const char* name, const char* category,

@@ -1,105 +1,19 @@
-// dftracer._core: the C API for Python. Calls are plain C calls; nothing here raises for a value
-// that it cannot write, because an annotation must not break the program that it describes.
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
+// dftracer._core: the C API for Python, and the types that annotations are made of. Nothing here
+// raises for a value that it cannot write, because an annotation must not break the program that it
+// describes.
 #include <cstdint>
 #include <vector>
 
-#include <dftracer/dftracer.h>
+#include "bind/python_function.hpp"
+#include "bind/python_iter.hpp"
+#include "bind/python_node.hpp"
+#include "bind/python_suspended.hpp"
+#include "bind/python_types.hpp"
+#include "bind/python_values.hpp"
 
 namespace {
 
-// Keeps alive what an argument points to until the event is written.
-class Arguments {
- public:
-  ~Arguments() {
-    for (PyObject* object : held_) Py_DECREF(object);
-  }
-  Arguments() = default;
-  Arguments(const Arguments&) = delete;
-  Arguments& operator=(const Arguments&) = delete;
-
-  // UTF-8 of a str, with undecodable file names as the bytes that they were; nullptr if it has
-  // none.
-  const char* text(PyObject* object, Py_ssize_t* size) {
-    PyObject* bytes = nullptr;
-    if (PyBytes_Check(object)) {
-      Py_INCREF(object);
-      bytes = object;
-    } else if (PyUnicode_Check(object)) {
-      bytes = PyUnicode_AsEncodedString(object, "utf-8", "surrogateescape");
-      if (bytes == nullptr) {
-        PyErr_Clear();
-        bytes = PyUnicode_AsEncodedString(object, "utf-8", "backslashreplace");
-      }
-    }
-    if (bytes == nullptr) {
-      PyErr_Clear();
-      return nullptr;
-    }
-    held_.push_back(bytes);
-    char* data = nullptr;
-    PyBytes_AsStringAndSize(bytes, &data, size);
-    return data;
-  }
-
-  void add(PyObject* key, PyObject* value) {
-    Py_ssize_t size = 0;
-    dftracer_arg arg{};
-    arg.key = text(key, &size);
-    if (arg.key == nullptr) return;
-    // Older callers wrap a value as (role, value).
-    if (PyTuple_Check(value) && PyTuple_GET_SIZE(value) == 2) value = PyTuple_GET_ITEM(value, 1);
-    if (PyBool_Check(value)) {
-      arg.type = DFTRACER_INT;
-      arg.value.i = value == Py_True ? 1 : 0;
-    } else if (PyLong_Check(value)) {
-      add_int(arg, value);
-    } else if (PyFloat_Check(value)) {
-      arg.type = DFTRACER_FLOAT;
-      arg.value.f = PyFloat_AS_DOUBLE(value);
-    } else {
-      arg.type = DFTRACER_STRING;
-      arg.value.s.text = text(value, &size);
-      if (arg.value.s.text == nullptr) {  // by type: its repr may be slow, large, or have effects
-        arg.value.s.text = Py_TYPE(value)->tp_name;
-        size = static_cast<Py_ssize_t>(std::char_traits<char>::length(arg.value.s.text));
-      }
-      arg.value.s.size = static_cast<std::size_t>(size);
-    }
-    list_.push_back(arg);
-  }
-
-  [[nodiscard]] const dftracer_arg* data() const { return list_.data(); }
-  [[nodiscard]] std::size_t size() const { return list_.size(); }
-
- private:
-  void add_int(dftracer_arg& arg, PyObject* value) {
-    int overflow = 0;
-    const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    arg.type = DFTRACER_INT;
-    arg.value.i = number;
-    if (overflow == 0) return;
-    const unsigned long long large = PyLong_AsUnsignedLongLong(value);
-    if (PyErr_Occurred() == nullptr) {
-      arg.type = DFTRACER_UINT;
-      arg.value.u = large;
-      return;
-    }
-    PyErr_Clear();
-    arg.type = DFTRACER_STRING;
-    PyObject* digits = PyObject_Str(value);
-    Py_ssize_t size = 0;
-    arg.value.s.text = digits != nullptr ? text(digits, &size) : nullptr;
-    arg.value.s.size = static_cast<std::size_t>(size);
-    Py_XDECREF(digits);
-    PyErr_Clear();
-  }
-
-  std::vector<PyObject*> held_;
-  std::vector<dftracer_arg> list_;
-};
+using namespace dft::python;
 
 std::uint64_t unsigned_time(PyObject* object) {
   if (PyFloat_Check(object)) {
@@ -159,6 +73,54 @@ PyObject* flush(PyObject*, PyObject*) {
 PyObject* active(PyObject*, PyObject*) { return PyBool_FromLong(dftracer_active()); }
 PyObject* time(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(dftracer_time()); }
 
+// Text of a str or bytes for as long as this lives; a type's name for anything else.
+class Text {
+ public:
+  explicit Text(PyObject* object) : text_(text_of(object, held_)) {
+    if (held_ == nullptr && !PyUnicode_Check(object)) text_ = Py_TYPE(object)->tp_name;
+  }
+  ~Text() { Py_XDECREF(held_); }
+  Text(const Text&) = delete;
+  Text& operator=(const Text&) = delete;
+  [[nodiscard]] std::string_view get() const { return text_; }
+
+ private:
+  PyObject* held_ = nullptr;
+  std::string_view text_;
+};
+
+// Levels that enter_event() opened on this thread. An event that is logged inside one is that one.
+struct Entered {
+  dftracer_region region;
+  bool used;
+};
+struct Levels {
+  std::vector<Entered*> open;
+  ~Levels() {
+    for (Entered* level : open) delete level;
+  }
+};
+thread_local Levels t_levels;
+
+PyObject* enter(PyObject*, PyObject*) {
+  static dftracer_names names{0, "event", 5, "APP", 3};
+  auto* level = new Entered;
+  level->used = false;
+  dftracer_open(&level->region, &names);
+  t_levels.open.push_back(level);
+  Py_RETURN_NONE;
+}
+
+PyObject* leave(PyObject*, PyObject*) {
+  if (!t_levels.open.empty()) {
+    Entered* level = t_levels.open.back();
+    t_levels.open.pop_back();
+    dftracer_region_drop(&level->region);
+    delete level;
+  }
+  Py_RETURN_NONE;
+}
+
 // complete(name, category, start, duration, *dicts)
 PyObject* complete(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count < 4) {
@@ -166,19 +128,43 @@ PyObject* complete(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return nullptr;
   }
   if (dftracer_active() == 0) Py_RETURN_NONE;
-  Arguments arguments;
-  Py_ssize_t size = 0;
-  const char* name = arguments.text(args[0], &size);
-  const char* category = arguments.text(args[1], &size);
+  const Text name(args[0]);
+  const Text category(args[1]);
+  std::string arguments;
   for (Py_ssize_t i = 4; i < count; ++i) {
-    if (!PyDict_Check(args[i])) continue;
-    PyObject* key = nullptr;
-    PyObject* value = nullptr;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(args[i], &at, &key, &value) != 0) arguments.add(key, value);
+    if (PyDict_Check(args[i])) append_dict(arguments, args[i]);
   }
-  dftracer_complete(name, category, unsigned_time(args[2]), unsigned_time(args[3]),
-                    arguments.data(), arguments.size());
+  dftracer_names names{0, name.get().data(), name.get().size(), category.get().data(),
+                       category.get().size()};
+  const std::uint64_t start = unsigned_time(args[2]);
+  const std::uint64_t duration = unsigned_time(args[3]);
+  Entered* level = t_levels.open.empty() ? nullptr : t_levels.open.back();
+  if (level != nullptr && !level->used) {
+    level->used = true;
+    dftracer_complete_open(&level->region, &names, start, duration, arguments.data(),
+                           arguments.size());
+  } else {
+    dftracer_complete_with(&names, start, duration, arguments.data(), arguments.size());
+  }
+  Py_RETURN_NONE;
+}
+
+// instant(name, category, *dicts)
+PyObject* instant(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count < 2) {
+    PyErr_SetString(PyExc_TypeError, "instant(name, category, *arguments)");
+    return nullptr;
+  }
+  if (dftracer_active() == 0) Py_RETURN_NONE;
+  const Text name(args[0]);
+  const Text category(args[1]);
+  std::string arguments;
+  for (Py_ssize_t i = 2; i < count; ++i) {
+    if (PyDict_Check(args[i])) append_dict(arguments, args[i]);
+  }
+  dftracer_names names{0, name.get().data(), name.get().size(), category.get().data(),
+                       category.get().size()};
+  dftracer_instant_with(&names, arguments.data(), arguments.size());
   Py_RETURN_NONE;
 }
 
@@ -187,17 +173,16 @@ PyObject* metadata(PyObject*, PyObject* const* args, Py_ssize_t count) {
     PyErr_SetString(PyExc_TypeError, "metadata(key, value)");
     return nullptr;
   }
-  Arguments arguments;
-  Py_ssize_t size = 0;
-  const char* key = arguments.text(args[0], &size);
-  const char* value = arguments.text(args[1], &size);
-  dftracer_metadata(key, value != nullptr ? value : Py_TYPE(args[1])->tp_name);
+  const Text key(args[0]);
+  PyObject* digits = PyLong_Check(args[1]) ? PyLong_Type.tp_repr(args[1]) : nullptr;
+  PyErr_Clear();
+  {
+    const Text value(digits != nullptr ? digits : args[1]);
+    dftracer_metadata_with(key.get().data(), key.get().size(), value.get().data(),
+                           value.get().size());
+  }
+  Py_XDECREF(digits);
   Py_RETURN_NONE;
-}
-
-template <class Function>
-PyCFunction as_method(Function function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
 PyMethodDef g_methods[] = {
@@ -208,15 +193,30 @@ PyMethodDef g_methods[] = {
     {"active", active, METH_NOARGS, "True while events are recorded."},
     {"time", time, METH_NOARGS, "Time as events have it; 0 while nothing is recorded."},
     {"complete", as_method(complete), METH_FASTCALL, "Record one event with times of its own."},
+    {"instant", as_method(instant), METH_FASTCALL, "Record that something happened now."},
+    {"enter", enter, METH_NOARGS, "Open a level: what follows is inside it."},
+    {"leave", leave, METH_NOARGS, "Close the level that enter() opened last."},
     {"metadata", as_method(metadata), METH_FASTCALL, "Record a key and a value of the process."},
     {nullptr, nullptr, 0, nullptr}};
 
+int execute(PyObject* module) {
+  const bool done = add_node_type(module) && add_function_types(module) &&
+                    add_suspended_types(module) && add_iter_type(module);
+  return done ? 0 : -1;
+}
+
+PyModuleDef_Slot g_slots[] = {{Py_mod_exec, as_slot(execute)},
+#ifdef Py_mod_gil
+                              {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+                              {0, nullptr}};
+
 PyModuleDef g_module = {PyModuleDef_HEAD_INIT,
                         "_core",
-                        "The C API of dftracer.",
+                        "The C API of dftracer, and the types that annotations are made of.",
                         0,
                         g_methods,
-                        nullptr,
+                        g_slots,
                         nullptr,
                         nullptr,
                         nullptr};

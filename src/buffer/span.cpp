@@ -135,16 +135,79 @@ bool write_text(std::uint64_t live, record::Head head, std::string_view text) no
   }
 }
 
-void close_span(Span& span, std::uint64_t end) noexcept {
+void close_span_with(Span& span, std::uint64_t end, const std::byte* args,
+                     std::size_t size) noexcept {
   ThreadState* t = this_thread();
   if (t != nullptr && same_epoch(t->live, span.live)) {
     take_back(*t);
     leave(*t, span);
     span.draft.head.duration = end - span.draft.head.start;
-    write_record(span.live, span.draft.head, span.draft.args(), span.draft.args_size());
+    write_record(span.live, span.draft.head, args, size);
   }
   span.draft.clear();
   span.live = 0;
+}
+
+void close_span(Span& span, std::uint64_t end) noexcept {
+  close_span_with(span, end, span.draft.args(), span.draft.args_size());
+}
+
+std::uint64_t resume(Span& span) noexcept {
+  ThreadState* t = this_thread();
+  if (t == nullptr || !same_epoch(t->live, span.live)) {
+    drop_span(span);  // a forked child does not go on with its parent's spans
+    return 0;
+  }
+  take_back(*t);
+  const std::uint64_t before = t->parent;
+  const std::uint32_t level = ++t->level;
+  t->parent = span.draft.head.id;
+  if (level <= kStackDepth) t->stack[level - 1] = span.draft.head.id;
+  span.live = t->live;
+  return before;
+}
+
+void suspend(Span& span, std::uint64_t before) noexcept {
+  if (span.live == 0) return;
+  span.draft.head.flags |= record::kOwnLane;
+  ThreadState* t = this_thread();
+  if (t == nullptr || t->live != span.live) return;
+  // Spans that were opened inside and are still open leave the stack with it.
+  const std::uint64_t id = span.draft.head.id;
+  std::uint32_t level = t->level;
+  if (t->parent != id) {
+    while (level > 0 && (level > kStackDepth || t->stack[level - 1] != id)) --level;
+    if (level == 0) return;
+  }
+  t->level = level - 1;
+  t->parent = before == kAroundIt ? span.draft.head.parent : before;
+}
+
+void open_mark(Mark& mark) noexcept {
+  ThreadState* t = this_thread();
+  if (t == nullptr) {
+    mark.live = 0;
+    return;
+  }
+  mark.live = t->live;
+  mark.id = new_id(*t);
+  mark.start = record::ticks();
+}
+
+void close_mark(Mark& mark, std::uint64_t end, std::uint32_t name, std::uint32_t category,
+                std::uint8_t flags, const std::byte* args, std::size_t size) noexcept {
+  const std::uint64_t live = mark.live;
+  mark.live = 0;
+  ThreadState* t = this_thread();
+  if (t == nullptr || !same_epoch(t->live, live)) return;
+  take_back(*t);
+  const std::uint32_t level = t->level + 1;
+  const record::Head head{0,          record::Kind::kSpan,
+                          flags,      static_cast<std::uint16_t>(level < 0xffff ? level : 0xffff),
+                          name,       category,
+                          mark.id,    t->parent,
+                          mark.start, end - mark.start};
+  write_record(t->live, head, args, size);
 }
 
 void drop_span(Span& span) noexcept {

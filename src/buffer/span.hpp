@@ -35,6 +35,18 @@ class Draft {
     try_put(key, type, word);
   }
   void put_bytes(std::uint32_t key, record::ArgType type, std::string_view bytes) noexcept;
+  // Arguments that are in the form of the record already; false when they do not fit in place.
+  bool try_append(const std::byte* from, std::size_t size) noexcept {
+    if (capacity_ - used_ < size) [[unlikely]]
+      return false;
+    std::memcpy(args_ + used_, from, size);
+    used_ += static_cast<std::uint32_t>(size);
+    return true;
+  }
+  void append(const std::byte* from, std::size_t size) noexcept {
+    if (size == 0 || try_append(from, size) || !enlarge(size)) return;
+    try_append(from, size);
+  }
   [[nodiscard]] const std::byte* args() const noexcept { return args_; }
   [[nodiscard]] std::size_t args_size() const noexcept { return used_; }
   [[nodiscard]] bool in_place() const noexcept { return args_ == inline_; }
@@ -159,7 +171,29 @@ bool write_text(std::uint64_t live, record::Head head, std::string_view text) no
 
 // The general ways: any thread, any order, any size. `close_span` records, `drop_span` does not.
 void close_span(Span& span, std::uint64_t end) noexcept;
+// The same for a span without arguments of its own, with these in the form of the record.
+void close_span_with(Span& span, std::uint64_t end, const std::byte* args,
+                     std::size_t size) noexcept;
 void drop_span(Span& span) noexcept;
+
+// A span of a generator or a coroutine is left and entered again, on whatever thread, many times:
+// what runs meanwhile is not inside it. `resume` gives the span that was innermost before, which
+// `suspend` puts back; the first time that is the span around it. A span that was ever left gets a
+// lane of its own.
+inline constexpr std::uint64_t kAroundIt = ~std::uint64_t{0};
+std::uint64_t resume(Span& span) noexcept;
+void suspend(Span& span, std::uint64_t before) noexcept;
+
+// A span that has no inside: what runs between its ends is beside it, not below it.
+struct Mark {
+  std::uint64_t live;  // 0: not recording
+  std::uint64_t id;
+  std::uint64_t start;
+};
+void open_mark(Mark& mark) noexcept;
+// `flags` as in the head, where the names are in front of the arguments.
+void close_mark(Mark& mark, std::uint64_t end, std::uint32_t name, std::uint32_t category,
+                std::uint8_t flags, const std::byte* args, std::size_t size) noexcept;
 
 // Ends and records a span where nothing unusual is in the way: it is the innermost of its thread,
 // nobody is in the middle of a record, and the record fits into the chunk.

@@ -49,6 +49,9 @@ enum class ArgType : std::uint8_t {
   kInlineKey = 5,  // bytes follow: the key of the next argument, which has key 0
   kHash = 6,       // shown as 16 hex digits: a file or a string announced by an FH or SH record
   kBool = 7,
+  kNull = 8,
+  kJson = 9,    // bytes follow: a JSON value, written as it is
+  kTicks = 10,  // a length of time in clock ticks, shown in the trace's unit
 };
 
 // One argument. A number takes one word after the head; a string its bytes, padded to 8.
@@ -62,7 +65,7 @@ static_assert(sizeof(Arg) == 16 && std::is_trivially_copyable_v<Arg>);
 
 constexpr std::size_t padded(std::size_t n) { return (n + 7) & ~std::size_t{7}; }
 constexpr bool has_bytes(ArgType type) {
-  return type == ArgType::kString || type == ArgType::kInlineKey;
+  return type == ArgType::kString || type == ArgType::kInlineKey || type == ArgType::kJson;
 }
 
 // Larger strings are cut to this: it bounds the memory that one call can ask for.

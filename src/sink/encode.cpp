@@ -6,6 +6,7 @@
 #include "sink/escape.hpp"
 #include "sink/fields.hpp"
 #include "sink/json.hpp"
+#include "sink/json_check.hpp"
 
 namespace dft::sink {
 namespace {
@@ -124,7 +125,7 @@ bool Encoder::line(const Head& head, const std::byte* args, Text& out) noexcept 
   p = number(p, start);
   if (head.kind == Kind::kCounter) {
     out.set_end(put(p, ",\"ph\":\"C\",\"args\":{"));  // every argument of a counter is a series
-    if (!arguments(args, end, true, out)) return false;
+    if (!arguments(args, end, head.start, true, out)) return false;
   } else {
     if (head.kind == Kind::kSpan) {
       p = put(p, ",\"dur\":");
@@ -142,7 +143,7 @@ bool Encoder::line(const Head& head, const std::byte* args, Text& out) noexcept 
     }
     p = put(p, ",\"level\":");
     out.set_end(number(p, head.level));
-    if (!arguments(args, end, false, out)) return false;
+    if (!arguments(args, end, head.start, false, out)) return false;
   }
   if (!room(out, 4)) return false;
   out.set_end(put(out.end(), "}}\n"));
@@ -187,7 +188,7 @@ char* Encoder::rename(char* p, std::string_view key, const std::byte* from,
   return p;
 }
 
-bool Encoder::arguments(const std::byte* from, const std::byte* to, bool first,
+bool Encoder::arguments(const std::byte* from, const std::byte* to, std::uint64_t start, bool first,
                         Text& out) noexcept {
   Fields fields(from, to);
   Field field;
@@ -237,6 +238,16 @@ bool Encoder::arguments(const std::byte* from, const std::byte* to, bool first,
         p = record::write_hex16(p, field.head.word);
         *p++ = '"';
         break;
+      case ArgType::kTicks:
+        p = number(p, in_units(timeline_.to_ns(start + field.head.word)) -
+                          in_units(timeline_.to_ns(start)));
+        break;
+      case ArgType::kJson:
+        if (is_json(field.bytes)) [[likely]] {
+          p = put(p, field.bytes);
+          break;
+        }
+        [[fallthrough]];
       case ArgType::kString:
         *p++ = '"';
         p = escape(p, field.bytes);

@@ -72,7 +72,8 @@ class Encoder {
   char* own_line(char* p, std::string_view name, std::uint64_t id) noexcept;
   char* own_args(char* p, std::string_view phase) noexcept;
   bool metadata(const record::Head& head, const std::byte* args, Text& out) noexcept;
-  bool arguments(const std::byte* from, const std::byte* to, bool first, Text& out) noexcept;
+  bool arguments(const std::byte* from, const std::byte* to, std::uint64_t start, bool first,
+                 Text& out) noexcept;
   bool room(Text& out, std::size_t n) noexcept {
     return out.ensure(n) || (no_memory_ = true, false);
   }

@@ -43,7 +43,10 @@ class _Ticket:
         self.how = how
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return exec, (_JOIN, {"path": list(sys.path), "how": self.how})
+        from dftracer.python.ai import ai
+
+        how = (*self.how, ai._snapshot())
+        return exec, (_JOIN, {"path": list(sys.path), "how": how})
 
 
 _how: tuple[Path, Path, int] | None = None
@@ -113,7 +116,10 @@ def follow(logfile: Path, data_dir: Path, process_id: int) -> None:
         sys.meta_path.insert(0, _Finder())
 
 
-def join(logfile: Path, data_dir: Path, process_id: int) -> None:
-    """In the child: take part in the parent's run."""
+def join(logfile: Path, data_dir: Path, process_id: int, context: Any) -> None:
+    """In the child: take part in the parent's run, with the parent's switches and arguments."""
+    from dftracer.python.ai import ai
+
+    ai._restore(context)
     _core.initialize(logfile, data_dir, process_id)
     follow(logfile, data_dir, process_id)

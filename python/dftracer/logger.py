@@ -1,0 +1,12 @@
+"""The older import path: everything that dftracer.python has, under the name that programs know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dftracer.python as _python
+from dftracer.python import *  # noqa: F403
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_python, name)

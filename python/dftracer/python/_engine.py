@@ -1,0 +1,16 @@
+"""The one place that chooses: the extension's types, or those that do nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dftracer.python._switch import ON
+
+if TYPE_CHECKING or ON:
+    from dftracer._core import Callable, Function, Iter, Node
+else:
+    from dftracer.python._off import Function, Iter, Node
+
+    Callable = Function
+
+__all__ = ["Callable", "Function", "Iter", "Node"]

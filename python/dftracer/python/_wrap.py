@@ -1,0 +1,91 @@
+"""Any kind of callable, made into one that is recorded and otherwise is what it was."""
+
+from __future__ import annotations
+
+import functools
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+from dftracer.python._engine import Callable, Function, Node
+
+__all__ = ["Capture", "recorded"]
+
+# (name, position of the parameter or None where it is none, default if it has one)
+Capture = list[tuple[Any, ...]]
+
+# Bits of a code object's flags, as in the module inspect, which takes long to import.
+_GENERATOR = 0x20
+_COROUTINE = 0x80
+_ITERABLE_COROUTINE = 0x100
+_ASYNC_GENERATOR = 0x200
+_KINDS = (
+    (_ASYNC_GENERATOR, 3),
+    (_COROUTINE | _ITERABLE_COROUTINE, 2),
+    (_GENERATOR, 1),
+)
+
+
+def _code_flags(target: Any) -> int:
+    while True:
+        if isinstance(target, functools.partial):
+            target = target.func
+        elif isinstance(target, MethodType):
+            target = target.__func__
+        else:
+            break
+    code = getattr(target, "__code__", None)
+    if code is None and not isinstance(target, (type, BuiltinFunctionType)):
+        # An object that is called may have an asynchronous __call__.
+        code = getattr(vars(type(target)).get("__call__"), "__code__", None)
+    return int(getattr(code, "co_flags", 0))
+
+
+def _kind(target: Any) -> int:
+    flags = _code_flags(target)
+    return next((kind for bits, kind in _KINDS if flags & bits), 0)
+
+
+def _callable(node: Node, target: Any, name: str | None, capture: Capture | None) -> Any:
+    made = Function if isinstance(target, FunctionType) else Callable
+    from_self = capture is not None and _begins_with_self(target)
+    wrapper = made(node, target, _kind(target), name, capture, from_self)
+    own = getattr(target, "__dict__", None)
+    if own and isinstance(target, FunctionType):
+        wrapper.__dict__.update(own)
+    return wrapper
+
+
+def _begins_with_self(target: Any) -> bool:
+    code = getattr(target, "__code__", None)
+    return code is not None and code.co_argcount > 0 and code.co_varnames[0] == "self"
+
+
+def _class(node: Node, target: type, name: str | None) -> type:
+    """A class stays the class that it is; making an instance is what is recorded."""
+    target.__init__ = _callable(node, target.__init__, name, None)  # type: ignore[misc]
+    return target
+
+
+def recorded(
+    node: Node, target: Any, name: str | None = None, capture: Capture | None = None
+) -> Any:
+    """`target` with its calls recorded as events of `node`, called `name` if that is given."""
+    if isinstance(target, (staticmethod, classmethod)):
+        return type(target)(recorded(node, target.__func__, name, capture))
+    if isinstance(target, property):
+        get, set_, delete = (
+            part and recorded(node, part, name, capture)
+            for part in (target.fget, target.fset, target.fdel)
+        )
+        return type(target)(get, set_, delete, target.__doc__)
+    if isinstance(target, functools.cached_property):
+        again = functools.cached_property(recorded(node, target.func, name, capture))
+        again.attrname = target.attrname
+        return again
+    if isinstance(target, functools.partialmethod):
+        return functools.partialmethod(
+            recorded(node, target.func, name, capture), *target.args, **target.keywords
+        )
+    if isinstance(target, type):
+        return _class(node, target, name)
+    return _callable(node, target, name, capture)

@@ -1,0 +1,374 @@
+"""The ai tree: one vocabulary for what training programs do, usable as decorator, context manager,
+iterator, or by hand.
+
+A node's arguments and its switch reach the nodes below it. The class bodies are the vocabulary: an
+annotation is a child, and its name is the event's.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, TypeVar, overload
+
+from dftracer.python._engine import Iter, Node
+from dftracer.python._switch import ON
+from dftracer.python._wrap import recorded
+from dftracer.python.names import ROOT_CAT, ROOT_NAME
+
+__all__ = [
+    "AI",
+    "IO",
+    "Checkpoint",
+    "Communication",
+    "Compute",
+    "DFTracerAI",
+    "Data",
+    "DataLoader",
+    "Device",
+    "Other",
+    "Pipeline",
+    "ai",
+    "checkpoint",
+    "comm",
+    "compute",
+    "data",
+    "dataloader",
+    "device",
+    "pipeline",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+P = TypeVar("P", bound=property)
+T = TypeVar("T")
+Self = TypeVar("Self", bound="DFTracerAI")
+Arguments = Mapping[str, Any]
+# For each node: the way to it, its switch, and what it was given.
+_Snapshot = list[tuple[tuple[str, ...], bool, list[tuple[str, bytes]]]]
+
+_hinted = False
+
+
+def _hint(node: DFTracerAI) -> None:
+    """Once: a switch was thrown that does not reach what the user may think it reaches."""
+    global _hinted
+    if not _hinted:
+        _hinted = True
+        print(
+            f"dftracer: disable() does not reach functions decorated with parentheses, "
+            f"@{node.path}(...): leave the parentheses away, or disable before they are defined",
+            file=sys.stderr,
+        )
+
+
+class DFTracerAI(Node):
+    """One kind of event: `cat` and `name`, and the arguments that its events carry."""
+
+    _parent: DFTracerAI | None
+    _children: dict[str, DFTracerAI]
+
+    def __init__(
+        self,
+        *,
+        cat: str,
+        name: str | None = None,
+        epoch: int | None = None,
+        step: int | None = None,
+        image_idx: int | None = None,
+        image_size: Any = None,
+        enable: bool = True,
+        args: Arguments | None = None,
+    ) -> None:
+        self._define(str(cat), str(cat if name is None else name))
+        self._set_up(None, enable)
+        self.update(epoch=epoch, step=step, image_idx=image_idx, image_size=image_size, args=args)
+
+    def _set_up(self, parent: DFTracerAI | None, enable: bool) -> None:
+        self._parent = parent
+        self._children = {}
+        self._decorated: weakref.WeakSet[DFTracerAI] | None = None
+        self.enabled = bool(enable)
+
+    def _child(self, key: str, name: str, kind: type[Self]) -> Self:
+        child = kind.__new__(kind)
+        child._define(self._category_of(name), name, self)
+        child._set_up(self, self.enabled)
+        child._grow()
+        self._children[key] = child
+        return child
+
+    def _category_of(self, name: str) -> str:
+        return self.cat
+
+    def _grow(self) -> None:
+        """Makes the children that a ready-made node has from the start."""
+
+    @property
+    def path(self) -> str:
+        """How the node is reached, for messages."""
+        if self._parent is None:
+            return "ai" if self is ai else self.name
+        key = next((k for k, child in self._parent._children.items() if child is self), self.name)
+        return f"{self._parent.path}.{key}"
+
+    # ---- Recording -----------------------------------------------------------------------------
+
+    @overload
+    def __call__(self, target: F, /) -> F: ...
+    @overload
+    def __call__(self, target: P, /) -> P: ...
+    @overload
+    def __call__(
+        self: Self,
+        target: None = ...,
+        /,
+        *,
+        epoch: int | None = ...,
+        step: int | None = ...,
+        image_idx: int | None = ...,
+        image_size: Any = ...,
+        enable: bool | None = ...,
+        args: Arguments | None = ...,
+    ) -> Self: ...
+    def __call__(
+        self,
+        target: Any = None,
+        /,
+        *,
+        epoch: int | None = None,
+        step: int | None = None,
+        image_idx: int | None = None,
+        image_size: Any = None,
+        enable: bool | None = None,
+        args: Arguments | None = None,
+    ) -> Any:
+        """`@node`: record every call. `node(...)`: the same event with a switch and arguments of
+        its own, to decorate with, or to enter."""
+        if target is not None:
+            if not ON:
+                return target
+            made_by = self._made_by
+            if made_by is not None and self._follows_no_switch:
+                if made_by._decorated is None:
+                    made_by._decorated = weakref.WeakSet()
+                made_by._decorated.add(self)
+            return recorded(self, target)
+        if not ON:
+            return self
+        kind = type(self)
+        one = kind.__new__(kind)
+        one._define(self.cat, self.name, self, True)
+        one._parent = None
+        one._children = {}
+        one._decorated = None
+        one._made_by = self
+        one._follows_no_switch = enable is None
+        one.enabled = self.enabled if enable is None else bool(enable)
+        if (
+            args is not None
+            or epoch is not None
+            or step is not None
+            or image_idx is not None
+            or image_size is not None
+        ):
+            one.update(
+                epoch=epoch, step=step, image_idx=image_idx, image_size=image_size, args=args
+            )
+        return one
+
+    _made_by: DFTracerAI | None = None
+    _follows_no_switch = False
+
+    def iter(
+        self,
+        iterable: Iterable[T],
+        include_iter: bool = True,
+        include_block: bool = True,
+        iter_name: str | None = None,
+        block_name: str | None = None,
+    ) -> Iterator[T]:
+        """Each item gives two events: NAME.iter, the wait for it, and NAME.block, the loop's body.
+        Both count the items."""
+        wait = (iter_name or f"{self.name}.iter") if include_iter else None
+        body = (block_name or f"{self.name}.block") if include_block else None
+        return Iter(self, iterable, wait, body, "count")
+
+    @property
+    def init(self) -> DFTracerAI:
+        """The node's own beginning: `@node.init` on a constructor, `with node.init:`."""
+        return self.derive("init")
+
+    def derive(self, name: str) -> DFTracerAI:
+        """The child called NAME.`name`, made when it is first asked for."""
+        known = self._children.get(name)
+        if known is not None:
+            return known
+        return self._child(name, f"{self.name}.{name}", DFTracerAI)
+
+    # ---- Switches ------------------------------------------------------------------------------
+
+    def enable(self: Self) -> Self:
+        """Record events of this node and of those below it."""
+        return self._switch(True)
+
+    def disable(self: Self) -> Self:
+        """Record no events of this node, nor of those below it."""
+        return self._switch(False)
+
+    def _switch(self: Self, on: bool) -> Self:
+        self.enabled = on
+        if not on and self._decorated:
+            _hint(self)
+        for child in self._children.values():
+            child._switch(on)
+        return self
+
+    # ---- By hand -------------------------------------------------------------------------------
+
+    def get_time(self) -> int:
+        """Time as events have it, in microseconds; 0 while nothing is recorded."""
+        from dftracer.python.logger import dftracer
+
+        return dftracer.get_instance().get_time()
+
+    @property
+    def create_children(self) -> bool:
+        """Whether the node has children of its own kind, as the ready-made ones have."""
+        return bool(self._children)
+
+    def __repr__(self) -> str:
+        state = "" if self.enabled else ", disabled"
+        return f"<{type(self).__name__} cat={self.cat!r} name={self.name!r}{state}>"
+
+    # ---- For processes that are started afresh -------------------------------------------------
+
+    def _snapshot(self) -> _Snapshot:
+        found: _Snapshot = [((), self.enabled, self._export())]
+        for key, child in self._children.items():
+            found += [((key, *path), on, args) for path, on, args in child._snapshot()]
+        return found
+
+    def _restore(self, snapshot: _Snapshot) -> None:
+        for path, on, arguments in snapshot:
+            node: DFTracerAI = self
+            for key in path:
+                node = node.derive(key)
+            node.enabled = on
+            for key, value in arguments:
+                node._adopt(key, value)
+
+
+class _Table(type):
+    """Gives each annotated child a slot: a category is looked up at every use of its events."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> _Table:
+        body["__slots__"] = _children_of(body)
+        return super().__new__(mcs, name, bases, body)
+
+
+def _children_of(body: Mapping[str, Any]) -> dict[str, str]:
+    found = body.get("__annotations__", {})
+    return {key: kind for key, kind in found.items() if not key.startswith("_")}
+
+
+class _Category(DFTracerAI, metaclass=_Table):
+    """A node whose children are what its class annotates."""
+
+    _dotted: ClassVar[bool] = False  # children's names begin with this node's
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._grow()
+
+    def _grow(self) -> None:
+        for key, kind in _children_of(vars(type(self))).items():
+            name = f"{self.name}.{key}" if self._dotted or key == "io" else key
+            setattr(self, key, self._child(key, name, globals()[kind]))
+
+
+class IO(_Category):
+    _dotted = True
+    open: DFTracerAI
+    read: DFTracerAI
+    write: DFTracerAI
+    close: DFTracerAI
+
+
+class Compute(_Category):
+    forward: DFTracerAI
+    backward: DFTracerAI
+    step: DFTracerAI
+
+
+class Data(_Category):
+    preprocess: DFTracerAI
+    item: DFTracerAI
+    io: IO
+
+
+class DataLoader(_Category):
+    fetch: DFTracerAI
+
+
+class Communication(_Category):
+    send: DFTracerAI
+    receive: DFTracerAI
+    barrier: DFTracerAI
+    bcast: DFTracerAI
+    reduce: DFTracerAI
+    all_reduce: DFTracerAI
+    gather: DFTracerAI
+    all_gather: DFTracerAI
+    scatter: DFTracerAI
+    reduce_scatter: DFTracerAI
+    all_to_all: DFTracerAI
+
+
+class Device(_Category):
+    transfer: DFTracerAI
+
+
+class Checkpoint(_Category):
+    capture: DFTracerAI
+    restart: DFTracerAI
+    io: IO
+
+
+class Pipeline(_Category):
+    epoch: DFTracerAI
+    train: DFTracerAI
+    evaluate: DFTracerAI
+    test: DFTracerAI
+
+
+class Other(_Category):
+    _dotted = True
+    log: DFTracerAI
+    io: IO
+
+
+class AI(_Category):
+    """The root. Each child is a category."""
+
+    compute: Compute
+    data: Data
+    dataloader: DataLoader
+    comm: Communication
+    device: Device
+    checkpoint: Checkpoint
+    pipeline: Pipeline
+    other: Other
+
+    def _category_of(self, name: str) -> str:
+        return name
+
+
+ai = AI(cat=ROOT_CAT, name=ROOT_NAME)
+compute = ai.compute
+data = ai.data
+dataloader = ai.dataloader
+comm = ai.comm
+device = ai.device
+checkpoint = ai.checkpoint
+pipeline = ai.pipeline

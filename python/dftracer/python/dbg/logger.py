@@ -1,0 +1,7 @@
+"""See dftracer.python.logger."""
+
+from __future__ import annotations
+
+from dftracer.python.logger import dftracer
+
+__all__ = ["dftracer"]

@@ -1,0 +1,172 @@
+"""dft_fn: events of a category of the user's own, named after the functions that they time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar, overload
+
+from dftracer.python._engine import Iter, Node
+from dftracer.python._switch import ON
+from dftracer.python._wrap import Capture, recorded
+
+__all__ = ["dft_fn"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+Self = TypeVar("Self", bound="dft_fn")
+Decorator = Callable[[F], F]
+
+# What a call says of itself in its parameters, or in attributes of its object.
+_CAPTURED = ("epoch", "step", "image_idx", "image_size")
+
+
+def _inner(target: Any) -> Any:
+    while isinstance(target, (staticmethod, classmethod)):
+        target = target.__func__
+    return target
+
+
+def _parameters(target: Any) -> Capture:
+    """Where the captured names stand among the parameters of a function."""
+    function = _inner(target)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return []
+    count = code.co_argcount
+    names = code.co_varnames
+    defaults = getattr(function, "__defaults__", None) or ()
+    keyword_defaults = getattr(function, "__kwdefaults__", None) or {}
+    found: Capture = []
+    for name in _CAPTURED:
+        if name in names[:count]:
+            at = names.index(name)
+            given = at - (count - len(defaults))
+            found.append((name, at, *defaults[given : given + 1]) if given >= 0 else (name, at))
+        elif name in names[count : count + code.co_kwonlyargcount]:
+            found.append((name, -1, keyword_defaults.get(name)))
+    return found
+
+
+class dft_fn(Node):
+    """Events of category `cat`. Decorates functions, and is itself an event to enter."""
+
+    def __init__(
+        self,
+        cat: str,
+        name: str | None = None,
+        epoch: int | None = None,
+        step: int | None = None,
+        image_idx: int | None = None,
+        image_size: Any = None,
+        enable: bool = True,
+    ) -> None:
+        if not name:
+            name = sys._getframe(1).f_code.co_name
+        self._define(str(cat), str(name))
+        self.enabled = bool(enable)
+        self.update(epoch=epoch, step=step, image_idx=image_idx, image_size=image_size)
+        self.reset()
+
+    # ---- Decorators ----------------------------------------------------------------------------
+
+    @overload
+    def log(self, func: F, name: str | None = ...) -> F: ...
+    @overload
+    def log(self, func: None = ..., name: str | None = ...) -> Decorator[Any]: ...
+    def log(self, func: Any = None, name: str | None = None) -> Any:
+        """Record calls under `name`, or the function's own. Parameters called epoch, step,
+        image_idx or image_size, and attributes of `self` with these names, go along."""
+        return self._decorate(func, name, _with_attributes)
+
+    @overload
+    def log_init(self, init: F, name: str | None = ...) -> F: ...
+    @overload
+    def log_init(self, init: None = ..., name: str | None = ...) -> Decorator[Any]: ...
+    def log_init(self, init: Any = None, name: str | None = None) -> Any:
+        """The same for a constructor: only its parameters go along."""
+        return self._decorate(init, name, _parameters)
+
+    @overload
+    def log_static(self, func: F, name: str | None = ...) -> F: ...
+    @overload
+    def log_static(self, func: None = ..., name: str | None = ...) -> Decorator[Any]: ...
+    def log_static(self, func: Any = None, name: str | None = None) -> Any:
+        """The same for a static method, above or below @staticmethod; nothing goes along."""
+        return self._decorate(func, name, lambda target: [])
+
+    def _decorate(self, target: Any, name: str | None, capture: Callable[[Any], Capture]) -> Any:
+        if target is None:
+            return lambda late: self._decorate(late, name, capture)
+        if isinstance(target, str):  # @x.log("name")
+            return lambda late: self._decorate(late, target, capture)
+        if not ON:
+            return target
+        found = capture(target)
+        return recorded(self, target, name or _name_of(target), found or None)
+
+    def __call__(self, target: F) -> F:
+        """`@x` on a function is the same as `@x.log`."""
+        decorated: F = self.log(target)
+        return decorated
+
+    # ---- Loops, and by hand --------------------------------------------------------------------
+
+    def iter(self, func: Iterable[T], name: str = "loop", iter_name: str = "step") -> Iterator[T]:
+        """Each item gives two events: NAME.iter, the wait for it, and NAME.yield, the loop's body,
+        with the number of the item as `iter_name`."""
+        return Iter(self, func, f"{name}.iter", f"{name}.yield", iter_name)
+
+    def log_metadata(self, key: str, value: Any) -> None:
+        """Record a key and a value that hold for the whole process."""
+        from dftracer.python.logger import dftracer
+
+        dftracer.get_instance().log_metadata_event(key, value)
+
+    def enable(self: Self) -> Self:
+        self.enabled = True
+        return self
+
+    def disable(self: Self) -> Self:
+        self.enabled = False
+        return self
+
+    # ---- Provenance, accepted and not recorded yet ---------------------------------------------
+
+    def uses(self: Self, *_: Any, **__: Any) -> Self:
+        return self
+
+    def generates(self: Self, *_: Any, **__: Any) -> Self:
+        return self
+
+    def relate(self: Self, *_: Any, **__: Any) -> Self:
+        return self
+
+    def relate_entity(self: Self, *_: Any, **__: Any) -> Self:
+        return self
+
+    def __repr__(self) -> str:
+        state = "" if self.enabled else ", disabled"
+        return f"<dft_fn cat={self.cat!r} name={self.name!r}{state}>"
+
+
+def _with_attributes(target: Any) -> Capture:
+    """Parameters, and where there are none of a name, attributes of `self`."""
+    found = _parameters(target)
+    function = _inner(target)
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_argcount > 0 and code.co_varnames[0] == "self":
+        known = {entry[0] for entry in found}
+        found += [(name, None) for name in _CAPTURED if name not in known]
+    return found
+
+
+def _name_of(target: Any) -> str:
+    function = _inner(target)
+    if isinstance(function, property):
+        function = function.fget
+    for attribute in ("__qualname__", "__name__"):
+        name = getattr(function, attribute, None)
+        if isinstance(name, str):
+            return name
+    return type(function).__name__

@@ -1,0 +1,42 @@
+"""The words that names of events are built from."""
+
+from __future__ import annotations
+
+__all__ = [
+    "BLOCK_NAME",
+    "CTX_SEPARATOR",
+    "INIT_NAME",
+    "ITER_COUNT_NAME",
+    "ITER_NAME",
+    "ROOT_CAT",
+    "ROOT_NAME",
+    "START_METADATA_NAME",
+    "STOP_METADATA_NAME",
+    "get_iter_block_name",
+    "get_iter_handle_name",
+]
+
+INIT_NAME = "init"
+ITER_COUNT_NAME = "count"
+BLOCK_NAME = "block"
+ITER_NAME = "iter"
+CTX_SEPARATOR = "."
+ROOT_NAME = "ai_root"
+ROOT_CAT = "ai_root"
+START_METADATA_NAME = "start"
+STOP_METADATA_NAME = "end"
+
+
+def _with_suffix(name: str, suffix: str) -> str:
+    ending = CTX_SEPARATOR + suffix
+    return name if name.endswith(ending) else name + ending
+
+
+def get_iter_block_name(name: str) -> str:
+    """What the event of a loop's body is called."""
+    return _with_suffix(name, BLOCK_NAME)
+
+
+def get_iter_handle_name(name: str) -> str:
+    """What the event of waiting for a loop's next item is called."""
+    return _with_suffix(name, ITER_NAME)

@@ -1,0 +1,41 @@
+"""Values with a role, for traces that are aggregated while they are written."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+__all__ = ["TagDType", "TagType", "TagValue"]
+
+
+class TagDType(IntEnum):
+    INT = 0
+    FLOAT = 1
+    STRING = 2
+
+
+class TagType(IntEnum):
+    """How a value takes part in aggregation. In a trace of single events all are written."""
+
+    KEY = 0
+    VALUE = 1
+    IGNORE = 2
+
+
+_CONVERT = {TagDType.INT: int, TagDType.FLOAT: float, TagDType.STRING: str}
+
+
+class TagValue:
+    """A value of an argument, its type in the trace, and its role."""
+
+    def __init__(
+        self, value: Any, dtype: TagDType = TagDType.STRING, tag_type: TagType = TagType.KEY
+    ) -> None:
+        self.dtype = dtype
+        self.tag_type = tag_type
+        # What the events carry: the extension looks for it under this name.
+        self.plain = _CONVERT[TagDType(dtype)](value)
+
+    def value(self) -> tuple[int, Any]:
+        """(role, value), the form that dftracer.log_event takes."""
+        return int(self.tag_type), self.plain

@@ -1,0 +1,50 @@
+// What the Python extension needs of the core beyond the public C interface: regions whose names
+// and arguments are in the form of the record already, that pause, or that have no inside.
+// Exported, but no promise to anybody else: the two are built and shipped together.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include <dftracer/dftracer.h>
+
+extern "C" {
+
+// Name and category of an event. `ids` is filled at the first use.
+struct dftracer_names {
+  std::uint64_t ids;
+  const char* name;
+  std::size_t name_size;
+  const char* category;
+  std::size_t category_size;
+};
+
+struct dftracer_mark {
+  std::uint64_t opaque[3];
+};
+
+// The id of an argument's key; 0 where it has none, and stands in the record itself.
+std::uint32_t dftracer_intern(const char* text, std::size_t size);
+std::uint64_t dftracer_ticks(void);
+
+void dftracer_open(dftracer_region* region, dftracer_names* names);
+void dftracer_close(dftracer_region* region, const void* args, std::size_t size);
+// A given start and duration for the event of an open region, which stays open.
+void dftracer_complete_open(const dftracer_region* region, dftracer_names* names,
+                            std::uint64_t start, std::uint64_t duration, const void* args,
+                            std::size_t size);
+void dftracer_complete_with(dftracer_names* names, std::uint64_t start, std::uint64_t duration,
+                            const void* args, std::size_t size);
+void dftracer_instant_with(dftracer_names* names, const void* args, std::size_t size);
+// As buffer::resume and buffer::suspend; the first `before` is DFTRACER_AROUND_IT.
+#define DFTRACER_AROUND_IT (~std::uint64_t{0})
+std::uint64_t dftracer_resume(dftracer_region* region);
+void dftracer_suspend(dftracer_region* region, std::uint64_t before);
+// From now on the region is taken to cross others.
+void dftracer_cross(dftracer_region* region);
+
+void dftracer_mark_open(dftracer_mark* mark);
+void dftracer_mark_close(dftracer_mark* mark, std::uint64_t end, dftracer_names* names,
+                         const void* args, std::size_t size);
+void dftracer_metadata_with(const char* key, std::size_t key_size, const char* value,
+                            std::size_t value_size);
+}

@@ -1,0 +1,164 @@
+#include "bind/python_iter.hpp"
+
+#include <new>
+
+#include "bind/python_types.hpp"
+
+namespace dft::python {
+namespace {
+
+// Both events of an item are written when its body has ended, with the arguments of that moment:
+// what a loop's body says of its step belongs to the step.
+struct Iter {
+  PyObject_HEAD;
+  PyObject* inner;
+  Node* node;
+  OwnNames* wait_names;  // nullptr: not wanted
+  OwnNames* body_names;
+  std::string number;  // of the item, as an argument
+  long long count;
+  dftracer_mark wait;
+  dftracer_mark body;
+  bool pending;  // an item was handed out, and its events are not written
+};
+
+PyTypeObject* g_iter_type = nullptr;
+
+Iter* iter_of(PyObject* object) { return reinterpret_cast<Iter*>(object); }
+
+void write_item(Iter& it) {
+  if (!it.pending) return;
+  it.pending = false;
+  if (!it.node->enabled || it.body.opaque[0] == 0) return;
+  const std::uint64_t end = dftracer_ticks();
+  const std::uint64_t start = it.body.opaque[2];
+  replace_int(it.number, it.count);
+  Ending endings[2];
+  int count = 0;
+  // The wait ends where the body begins.
+  if (it.wait_names != nullptr) endings[count++] = {&it.wait, start, it.wait_names->get()};
+  if (it.body_names != nullptr) endings[count++] = {&it.body, end, it.body_names->get()};
+  close_marks(*it.node, it.number, endings, count);
+  note_end_of_part(start);
+}
+
+PyObject* iter_next(PyObject* self) {
+  Iter& it = *iter_of(self);
+  write_item(it);
+  if (it.inner == nullptr) return nullptr;
+  dftracer_mark_open(&it.wait);
+  PyObject* item = Py_TYPE(it.inner)->tp_iternext(it.inner);
+  if (item == nullptr) {
+    Py_CLEAR(it.inner);
+    return nullptr;
+  }
+  dftracer_mark_open(&it.body);
+  ++it.count;
+  it.pending = true;
+  return item;
+}
+
+// Iter(node, iterable, wait name or None, body name or None, key)
+PyObject* iter_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* node = nullptr;
+  PyObject* iterable = nullptr;
+  PyObject* wait = nullptr;
+  PyObject* body = nullptr;
+  PyObject* key = nullptr;
+  if (!PyArg_ParseTuple(args, "O!OOOU:Iter", g_node_type, &node, &iterable, &wait, &body, &key))
+    return nullptr;
+  PyObject* inner = PyObject_GetIter(iterable);
+  if (inner == nullptr) return nullptr;
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self == nullptr) {
+    Py_DECREF(inner);
+    return nullptr;
+  }
+  Iter& it = *iter_of(self);
+  it.inner = inner;
+  Py_INCREF(node);
+  it.node = node_of(node);
+  new (&it.number) std::string();
+  append_int(it.number, key, 0);
+  OwnNames** const names[] = {&it.wait_names, &it.body_names};
+  PyObject* const given[] = {wait, body};
+  for (int i = 0; i < 2; ++i) {
+    if (given[i] == Py_None) continue;
+    PyObject* held = nullptr;
+    *names[i] = new OwnNames;
+    (*names[i])->set(text_of(given[i], held), *it.node);
+    Py_XDECREF(held);
+  }
+  return self;
+}
+
+PyObject* iter_itself(PyObject* self) {
+  Py_INCREF(self);
+  return self;
+}
+
+// A loop that is left early, or a body that raises, still has its last item.
+PyObject* iter_close(PyObject* self, PyObject*) {
+  Iter& it = *iter_of(self);
+  write_item(it);
+  Py_CLEAR(it.inner);
+  Py_RETURN_NONE;
+}
+
+PyObject* iter_length_hint(PyObject* self, PyObject*) {
+  Iter& it = *iter_of(self);
+  return PyLong_FromSsize_t(it.inner != nullptr ? PyObject_LengthHint(it.inner, 0) : 0);
+}
+
+int iter_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(iter_of(self)->inner);
+  Py_VISIT(iter_of(self)->node);
+  return 0;
+}
+
+int iter_clear(PyObject* self) {
+  Py_CLEAR(iter_of(self)->inner);
+  return 0;
+}
+
+void iter_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Iter& it = *iter_of(self);
+  if (it.pending) {
+    KeepError keep;
+    write_item(it);
+  }
+  iter_clear(self);
+  Py_CLEAR(it.node);
+  using std::string;
+  it.number.~string();
+  delete it.wait_names;
+  delete it.body_names;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMethodDef g_methods[] = {{"close", iter_close, METH_NOARGS, "End the last item now."},
+                           {"__length_hint__", iter_length_hint, METH_NOARGS, nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
+PyType_Slot g_slots[] = {{Py_tp_new, as_slot(iter_new)},
+                         {Py_tp_dealloc, as_slot(iter_dealloc)},
+                         {Py_tp_traverse, as_slot(iter_traverse)},
+                         {Py_tp_clear, as_slot(iter_clear)},
+                         {Py_tp_iter, as_slot(iter_itself)},
+                         {Py_tp_iternext, as_slot(iter_next)},
+                         {Py_tp_methods, g_methods},
+                         {0, nullptr}};
+PyType_Spec g_spec = {"dftracer._core.Iter", sizeof(Iter), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, g_slots};
+
+}  // namespace
+
+bool add_iter_type(PyObject* module) {
+  if (g_iter_type == nullptr) g_iter_type = make_type(g_spec);
+  return g_iter_type != nullptr && add_type(module, "Iter", g_iter_type);
+}
+
+}  // namespace dft::python

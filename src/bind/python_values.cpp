@@ -1,0 +1,412 @@
+#include "bind/python_values.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "bind/inside.hpp"
+#include "record/event.hpp"
+
+namespace dft::python {
+namespace {
+
+using record::Arg;
+using record::ArgType;
+
+// What is nested deeper, longer or larger than this is shown by its type.
+constexpr int kDepth = 16;
+constexpr Py_ssize_t kItems = 4096;
+constexpr std::size_t kJsonBytes = std::size_t{1} << 20;
+
+void append_raw(std::string& out, std::uint32_t key, ArgType type, std::uint64_t word) {
+  const Arg arg{key, type, {}, word};
+  out.append(reinterpret_cast<const char*>(&arg), sizeof arg);
+}
+
+void append_bytes(std::string& out, std::uint32_t key, ArgType type, std::string_view bytes) {
+  if (bytes.size() > record::kMaxString) bytes = bytes.substr(0, record::kMaxString);
+  append_raw(out, key, type, bytes.size());
+  out.append(bytes);
+  out.append(record::padded(bytes.size()) - bytes.size(), '\0');
+}
+
+const char* type_name(PyObject* object) { return Py_TYPE(object)->tp_name; }
+bool is_of(PyObject* object, const char* prefix) {
+  return std::strncmp(type_name(object), prefix, std::strlen(prefix)) == 0;
+}
+
+PyObject* attribute(PyObject* object, const char* name) {
+  PyObject* found = PyObject_GetAttrString(object, name);
+  if (found == nullptr) PyErr_Clear();
+  return found;
+}
+
+bool attribute_is(PyObject* object, const char* name, PyObject* wanted) {
+  PyObject* found = attribute(object, name);
+  const bool same = found != nullptr && PyObject_RichCompareBool(found, wanted, Py_EQ) == 1;
+  PyErr_Clear();
+  Py_XDECREF(found);
+  return same;
+}
+
+PyObject* item_of_scalar_array(PyObject* object) {
+  PyObject* zero = PyLong_FromLong(0);
+  PyObject* item = nullptr;
+  if (attribute_is(object, "ndim", zero)) item = PyObject_CallMethod(object, "item", nullptr);
+  PyErr_Clear();
+  Py_DECREF(zero);
+  return item;
+}
+
+// A plain Python value for one of the few foreign types that are known to be cheap and safe to ask:
+// scalars of numpy and torch, paths, tags. A tensor on a device is not fetched: that would wait for
+// the device.
+PyObject* plain_value(PyObject* object) {
+  PyObject* plain = nullptr;
+  if (is_of(object, "numpy.")) {
+    const char* kind = type_name(object) + 6;
+    const auto begins = [kind](const char* word) {
+      return std::strncmp(kind, word, std::strlen(word)) == 0;
+    };
+    if (begins("int") || begins("uint") || begins("longlong") || begins("ulonglong")) {
+      plain = PyNumber_Index(object);
+    } else if (begins("float") || begins("longdouble")) {
+      plain = PyNumber_Float(object);
+    } else if (begins("bool")) {
+      plain = PyBool_FromLong(PyObject_IsTrue(object) == 1);
+    } else if (std::strcmp(kind, "ndarray") == 0) {
+      plain = item_of_scalar_array(object);
+    }
+  } else if (std::strcmp(type_name(object), "Tensor") == 0 ||
+             std::strcmp(type_name(object), "Parameter") == 0) {
+    if (attribute_is(object, "is_cpu", Py_True)) plain = item_of_scalar_array(object);
+  } else if (std::strcmp(type_name(object), "TagValue") == 0) {
+    plain = attribute(object, "plain");
+  } else if (std::strcmp(type_name(object), "PosixPath") == 0 ||
+             std::strcmp(type_name(object), "PurePosixPath") == 0) {
+    plain = PyOS_FSPath(object);
+  }
+  PyErr_Clear();
+  const bool known =
+      plain != nullptr && (PyBool_Check(plain) || PyLong_Check(plain) || PyFloat_Check(plain) ||
+                           PyUnicode_Check(plain) || PyBytes_Check(plain) || plain == Py_None);
+  if (!known) Py_CLEAR(plain);
+  return plain;
+}
+
+// Decimal digits of an int that no word holds; hexadecimal where Python refuses to write so many.
+PyObject* digits_of(PyObject* number) {
+  PyObject* digits = PyLong_Type.tp_repr(number);
+  if (digits == nullptr) {
+    PyErr_Clear();
+    digits = PyNumber_ToBase(number, 16);
+  }
+  PyErr_Clear();
+  return digits;
+}
+
+struct Word {
+  ArgType type;
+  std::uint64_t bits;
+};
+
+// False when no word holds it.
+bool word_of(PyObject* number, Word& word) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  if (overflow == 0) {
+    word = {ArgType::kInt, static_cast<std::uint64_t>(value)};
+    return true;
+  }
+  if (overflow > 0) {
+    const unsigned long long large = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred() == nullptr) {
+      word = {ArgType::kUint, large};
+      return true;
+    }
+    PyErr_Clear();
+  }
+  return false;
+}
+
+bool is_container(PyObject* object) {
+  return PyDict_Check(object) || PyList_Check(object) || PyTuple_Check(object) ||
+         PyAnySet_Check(object);
+}
+
+// Writes JSON in plain ASCII without blanks, the form that the sink takes as it is.
+class Json {
+ public:
+  explicit Json(std::string& out) : out_(out) {}
+
+  bool value(PyObject* object, int depth) {
+    if (out_.size() > kJsonBytes) return false;
+    if (object == Py_None) {
+      out_ += "null";
+    } else if (PyBool_Check(object)) {
+      out_ += object == Py_True ? "true" : "false";
+    } else if (PyLong_Check(object)) {
+      integer(object);
+    } else if (PyFloat_Check(object)) {
+      real(PyFloat_AS_DOUBLE(object));
+    } else if (PyUnicode_Check(object)) {
+      string(object);
+    } else if (PyBytes_Check(object)) {
+      bytes(PyBytes_AS_STRING(object), PyBytes_GET_SIZE(object));
+    } else if (is_container(object)) {
+      if (depth >= kDepth) {
+        bytes(type_name(object), static_cast<Py_ssize_t>(std::strlen(type_name(object))));
+        return true;
+      }
+      return PyDict_Check(object) ? dict(object, depth) : sequence(object, depth);
+    } else if (PyObject* plain = plain_value(object)) {
+      const bool done = value(plain, depth);
+      Py_DECREF(plain);
+      return done;
+    } else {
+      bytes(type_name(object), static_cast<Py_ssize_t>(std::strlen(type_name(object))));
+    }
+    return true;
+  }
+
+ private:
+  void integer(PyObject* number) {
+    Word word;
+    if (word_of(number, word)) {
+      out_ += word.type == ArgType::kInt ? std::to_string(static_cast<std::int64_t>(word.bits))
+                                         : std::to_string(word.bits);
+    } else if (PyObject* digits = digits_of(number)) {
+      string(digits);
+      Py_DECREF(digits);
+    } else {
+      out_ += "null";
+    }
+  }
+
+  void real(double number) {
+    char* text = std::isfinite(number)
+                     ? PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, nullptr)
+                     : nullptr;
+    out_ += text != nullptr ? text : "null";
+    PyMem_Free(text);
+  }
+
+  void string(PyObject* text) {
+    static PyObject* encode = nullptr;
+    if (encode == nullptr) {
+      PyObject* module = PyImport_ImportModule("_json");
+      if (module != nullptr) encode = attribute(module, "encode_basestring_ascii");
+      Py_XDECREF(module);
+    }
+    PyObject* plain = PyUnicode_CheckExact(text) ? text : nullptr;
+    if (plain != nullptr) {
+      Py_INCREF(plain);
+    } else {
+      plain = PyUnicode_FromObject(text);
+    }
+    PyObject* quoted = encode != nullptr && plain != nullptr
+                           ? PyObject_CallFunctionObjArgs(encode, plain, nullptr)
+                           : nullptr;
+    Py_ssize_t size = 0;
+    const char* ascii = quoted != nullptr ? PyUnicode_AsUTF8AndSize(quoted, &size) : nullptr;
+    if (ascii != nullptr) {
+      out_.append(ascii, static_cast<std::size_t>(size));
+    } else {
+      out_ += "null";
+    }
+    PyErr_Clear();
+    Py_XDECREF(quoted);
+    Py_XDECREF(plain);
+  }
+
+  void bytes(const char* data, Py_ssize_t size) {
+    PyObject* text = PyUnicode_DecodeUTF8(data, size, "surrogateescape");
+    if (text != nullptr) {
+      string(text);
+      Py_DECREF(text);
+    } else {
+      PyErr_Clear();
+      out_ += "null";
+    }
+  }
+
+  void key(PyObject* object) {
+    if (PyUnicode_Check(object)) {
+      string(object);
+      return;
+    }
+    PyObject* text = PyLong_CheckExact(object) ? digits_of(object) : nullptr;
+    if (text == nullptr) text = PyUnicode_FromString(type_name(object));
+    if (text == nullptr) return;
+    string(text);
+    Py_DECREF(text);
+  }
+
+  bool dict(PyObject* object, int depth) {
+    if (PyDict_Size(object) > kItems) return false;
+    out_ += '{';
+    PyObject* name = nullptr;
+    PyObject* item = nullptr;
+    Py_ssize_t at = 0;
+    bool first = true;
+    while (PyDict_Next(object, &at, &name, &item) != 0) {
+      if (!first) out_ += ',';
+      first = false;
+      key(name);
+      out_ += ':';
+      if (!value(item, depth + 1)) return false;
+    }
+    out_ += '}';
+    return true;
+  }
+
+  bool sequence(PyObject* object, int depth) {
+    PyObject* items = PySequence_Fast(object, "");
+    if (items == nullptr) {
+      PyErr_Clear();
+      return false;
+    }
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(items);
+    bool done = count <= kItems;
+    if (done) out_ += '[';
+    for (Py_ssize_t i = 0; done && i < count; ++i) {
+      if (i != 0) out_ += ',';
+      done = value(PySequence_Fast_GET_ITEM(items, i), depth + 1);
+    }
+    if (done) out_ += ']';
+    Py_DECREF(items);
+    return done;
+  }
+
+  std::string& out_;
+};
+
+// Keys that the table of names does not take stand in the record, before the value.
+std::uint32_t key_id(std::string& out, PyObject* key) {
+  PyObject* held = nullptr;
+  PyObject* shown = nullptr;
+  std::string_view text;
+  if (PyUnicode_Check(key) || PyBytes_Check(key)) {
+    text = text_of(key, held);
+  } else if (PyLong_CheckExact(key)) {
+    shown = digits_of(key);
+    if (shown != nullptr) text = text_of(shown, held);
+  } else {
+    text = type_name(key);
+  }
+  if (text.empty()) text = "unnamed";
+  const std::uint32_t id = dftracer_intern(text.data(), text.size());
+  if (id == 0) append_bytes(out, 0, ArgType::kInlineKey, text);
+  Py_XDECREF(held);
+  Py_XDECREF(shown);
+  return id;
+}
+
+void append_value(std::string& out, std::uint32_t key, PyObject* value) {
+  if (PyLong_Check(value)) {  // a bool is one as well
+    Word word;
+    if (word_of(value, word)) {
+      append_raw(out, key, word.type, word.bits);
+      return;
+    }
+    PyObject* digits = digits_of(value);
+    PyObject* held = nullptr;
+    append_bytes(out, key, ArgType::kString,
+                 digits != nullptr ? text_of(digits, held) : std::string_view());
+    Py_XDECREF(held);
+    Py_XDECREF(digits);
+  } else if (PyFloat_Check(value)) {
+    const double number = PyFloat_AS_DOUBLE(value);
+    std::uint64_t bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    append_raw(out, key, ArgType::kFloat, bits);
+  } else if (PyUnicode_Check(value) || PyBytes_Check(value)) {
+    PyObject* held = nullptr;
+    append_bytes(out, key, ArgType::kString, text_of(value, held));
+    Py_XDECREF(held);
+  } else if (value == Py_None) {
+    append_raw(out, key, ArgType::kNull, 0);
+  } else if (is_container(value)) {
+    std::string json;
+    if (Json(json).value(value, 0)) {
+      append_bytes(out, key, ArgType::kJson, json);
+    } else {
+      append_bytes(out, key, ArgType::kString, type_name(value));
+    }
+  } else if (PyObject* plain = plain_value(value)) {
+    append_value(out, key, plain);
+    Py_DECREF(plain);
+  } else {
+    append_bytes(out, key, ArgType::kString, type_name(value));
+  }
+}
+
+}  // namespace
+
+std::string_view text_of(PyObject* object, PyObject*& held) {
+  held = nullptr;
+  if (PyUnicode_Check(object)) {
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(object, &size);
+    if (text != nullptr) return {text, static_cast<std::size_t>(size)};
+    PyErr_Clear();
+    held = PyUnicode_AsEncodedString(object, "utf-8", "surrogateescape");
+    if (held == nullptr) {
+      PyErr_Clear();
+      held = PyUnicode_AsEncodedString(object, "utf-8", "backslashreplace");
+    }
+  } else if (PyBytes_Check(object)) {
+    Py_INCREF(object);
+    held = object;
+  }
+  if (held == nullptr) {
+    PyErr_Clear();
+    return {};
+  }
+  return {PyBytes_AS_STRING(held), static_cast<std::size_t>(PyBytes_GET_SIZE(held))};
+}
+
+void append_argument(std::string& out, PyObject* key, PyObject* value) {
+  const std::uint32_t id = key_id(out, key);
+  append_value(out, id, value);
+}
+
+void append_int(std::string& out, PyObject* key, long long value) {
+  const std::uint32_t id = key_id(out, key);
+  append_raw(out, id, ArgType::kInt, static_cast<std::uint64_t>(value));
+}
+
+void replace_int(std::string& argument, long long value) {
+  std::memcpy(argument.data() + argument.size() - sizeof value, &value, sizeof value);
+}
+
+bool replace_int(std::string& argument, PyObject* value) {
+  Arg arg;
+  if (argument.size() != sizeof arg || !PyLong_CheckExact(value)) return false;
+  std::memcpy(&arg, argument.data(), sizeof arg);
+  if (arg.type != ArgType::kInt) return false;
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow != 0) return false;
+  replace_int(argument, number);
+  return true;
+}
+
+void append_ticks(std::string& out, PyObject* key, unsigned long long ticks) {
+  const std::uint32_t id = key_id(out, key);
+  append_raw(out, id, ArgType::kTicks, ticks);
+}
+
+void append_dict(std::string& out, PyObject* dict) {
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(dict, &at, &key, &value) != 0) {
+    if (PyTuple_CheckExact(value) && PyTuple_GET_SIZE(value) == 2 &&
+        PyLong_CheckExact(PyTuple_GET_ITEM(value, 0))) {
+      value = PyTuple_GET_ITEM(value, 1);
+    }
+    append_argument(out, key, value);
+  }
+}
+
+}  // namespace dft::python
