@@ -158,6 +158,22 @@ TEST_CASE("arguments keep their types") {
   CHECK(bench.args_of(make_arg(99, ArgType::kInt, 1)) == ",\"?\":1");
 }
 
+TEST_CASE("nothing, JSON and lengths of time are arguments as well") {
+  Bench bench;
+  CHECK(bench.args_of(make_arg(3, ArgType::kNull, 0)) == ",\"key\":null");
+  const auto json_of = [&](std::string_view text) {
+    return bench.args_of(make_bytes(3, ArgType::kJson, text));
+  };
+  CHECK(json_of(R"({"a":[1,2.5,null]})") == R"(,"key":{"a":[1,2.5,null]})");
+  // What is no JSON is shown as the text that it is.
+  CHECK(json_of("{\"a\":1}}\n{") == R"(,"key":"{\"a\":1}}\n{")");
+  // 2,500 ticks are nanoseconds here: from 1,999 to 4,499 the unit, a microsecond, is passed 3
+  // times.
+  const std::string line = bench.line_of(make_record({0, Kind::kSpan, 0, 1, 1, 2, 9, 0, 1999, 9000},
+                                                     make_arg(3, ArgType::kTicks, 2500)));
+  CHECK_MESSAGE(line.find("\"key\":3}") != line.npos, line);
+}
+
 TEST_CASE("floats come back as they were, and look like floats") {
   Bench bench;
   const auto shown = [&](double value) {

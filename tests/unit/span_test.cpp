@@ -370,3 +370,117 @@ TEST_CASE("names without an id travel in the record") {
   CHECK(dft::buffer::inline_names(args, 5, "name", 6, "cat") == 0);
   args.clear();
 }
+
+TEST_CASE("a span that is left is not around what runs meanwhile") {
+  Recording recording;
+  Open outer;
+  Open generator;
+  Open inside;
+  inside.close();
+  dft::buffer::suspend(generator.span, dft::buffer::kAroundIt);
+  Open beside;
+  const std::uint64_t before = dft::buffer::resume(generator.span);
+  CHECK(before == beside.id);
+  Open again;
+  again.close();
+  dft::buffer::suspend(generator.span, before);
+  beside.close();
+  generator.close_slowly();
+  Open after;
+  after.close();
+  outer.close();
+  auto spans = recording.spans();
+  CHECK(spans[inside.id].parent == generator.id);
+  CHECK(spans[beside.id].parent == outer.id);
+  CHECK(spans[beside.id].level == 2);
+  CHECK(spans[again.id].parent == generator.id);
+  CHECK(spans[again.id].level == 4);
+  CHECK((spans[generator.id].flags & kOwnLane) != 0);
+  CHECK(spans[generator.id].parent == outer.id);
+  CHECK((spans[beside.id].flags & kOwnLane) == 0);
+  CHECK(spans[after.id].parent == outer.id);
+  CHECK(spans[after.id].level == 2);
+  CHECK(this_thread()->level == 0);
+}
+
+TEST_CASE("a span that is never left stays where it is") {
+  Recording recording;
+  Open coroutine;
+  coroutine.close();
+  CHECK(recording.spans()[coroutine.id].flags == 0);
+}
+
+TEST_CASE("what was opened inside a span and is open when it is left leaves with it") {
+  Recording recording;
+  Open generator;
+  Open held;
+  dft::buffer::suspend(generator.span, dft::buffer::kAroundIt);
+  CHECK(this_thread()->level == 0);
+  CHECK(this_thread()->parent == 0);
+  Open other;
+  held.close();
+  other.close();
+  generator.close_slowly();
+  auto spans = recording.spans();
+  CHECK((spans[held.id].flags & kOwnLane) != 0);
+  CHECK(spans[other.id].level == 1);
+  CHECK((spans[other.id].flags & kOwnLane) == 0);
+}
+
+TEST_CASE("a span is entered again on another thread") {
+  Recording recording;
+  Open outer;
+  Open coroutine;
+  dft::buffer::suspend(coroutine.span, dft::buffer::kAroundIt);
+  std::uint64_t inner = 0;
+  std::thread([&] {
+    const std::uint64_t before = dft::buffer::resume(coroutine.span);
+    CHECK(before == 0);
+    Open span;
+    inner = span.id;
+    span.close();
+    dft::buffer::suspend(coroutine.span, before);
+    CHECK(this_thread()->level == 0);
+    close_span(coroutine.span, dft::record::ticks());
+  }).join();
+  outer.close();
+  auto spans = recording.spans();
+  CHECK(spans[inner].parent == coroutine.id);
+  CHECK((spans[coroutine.id].flags & kOwnLane) != 0);
+  CHECK((spans[outer.id].flags & kOwnLane) == 0);
+}
+
+TEST_CASE("a span of a trace that is closed is not resumed") {
+  Open* open = nullptr;
+  {
+    Recording recording;
+    open = new Open;
+    dft::buffer::suspend(open->span, dft::buffer::kAroundIt);
+  }
+  Recording recording;
+  CHECK(dft::buffer::resume(open->span) == 0);
+  CHECK(open->span.live == 0);
+  CHECK(this_thread()->level == 0);
+  CHECK(recording.spans().empty());
+  delete open;
+}
+
+TEST_CASE("a mark has no inside") {
+  Recording recording;
+  Open outer;
+  dft::buffer::Mark mark;
+  dft::buffer::open_mark(mark);
+  Open beside;
+  beside.close();
+  const std::uint64_t id = mark.id;
+  dft::buffer::close_mark(mark, dft::record::ticks(), 1, 2, 0, nullptr, 0);
+  CHECK(mark.live == 0);
+  dft::buffer::close_mark(mark, dft::record::ticks(), 1, 2, 0, nullptr, 0);  // twice is once
+  outer.close();
+  auto spans = recording.spans();
+  CHECK(spans.size() == 3);
+  CHECK(spans[id].parent == outer.id);
+  CHECK(spans[id].level == 2);
+  CHECK(spans[beside.id].parent == outer.id);
+  CHECK(spans[id].start <= spans[beside.id].start);
+}
