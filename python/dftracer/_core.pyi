@@ -39,7 +39,6 @@ class Node:
     def reset(self) -> None: ...
     def update(
         self: _Self,
-        *,
         epoch: int | None = None,
         step: int | None = None,
         image_idx: int | None = None,

@@ -16,6 +16,11 @@ namespace {
 using namespace dft::python;
 
 std::uint64_t unsigned_time(PyObject* object) {
+  if (PyObject* plain = plain_value(object)) {
+    const std::uint64_t time = unsigned_time(plain);
+    Py_DECREF(plain);
+    return time;
+  }
   if (PyFloat_Check(object)) {
     const double value = PyFloat_AS_DOUBLE(object);
     return value > 0 && value < 1.8e19 ? static_cast<std::uint64_t>(value) : 0;
@@ -73,22 +78,6 @@ PyObject* flush(PyObject*, PyObject*) {
 PyObject* active(PyObject*, PyObject*) { return PyBool_FromLong(dftracer_active()); }
 PyObject* time(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(dftracer_time()); }
 
-// Text of a str or bytes for as long as this lives; a type's name for anything else.
-class Text {
- public:
-  explicit Text(PyObject* object) : text_(text_of(object, held_)) {
-    if (held_ == nullptr && !PyUnicode_Check(object)) text_ = Py_TYPE(object)->tp_name;
-  }
-  ~Text() { Py_XDECREF(held_); }
-  Text(const Text&) = delete;
-  Text& operator=(const Text&) = delete;
-  [[nodiscard]] std::string_view get() const { return text_; }
-
- private:
-  PyObject* held_ = nullptr;
-  std::string_view text_;
-};
-
 // Levels that enter_event() opened on this thread. An event that is logged inside one is that one.
 struct Entered {
   dftracer_region region;
@@ -128,14 +117,13 @@ PyObject* complete(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return nullptr;
   }
   if (dftracer_active() == 0) Py_RETURN_NONE;
-  const Text name(args[0]);
-  const Text category(args[1]);
+  const std::string name = words_for(args[0]);
+  const std::string category = words_for(args[1]);
   std::string arguments;
   for (Py_ssize_t i = 4; i < count; ++i) {
     if (PyDict_Check(args[i])) append_dict(arguments, args[i]);
   }
-  dftracer_names names{0, name.get().data(), name.get().size(), category.get().data(),
-                       category.get().size()};
+  dftracer_names names{0, name.data(), name.size(), category.data(), category.size()};
   const std::uint64_t start = unsigned_time(args[2]);
   const std::uint64_t duration = unsigned_time(args[3]);
   Entered* level = t_levels.open.empty() ? nullptr : t_levels.open.back();
@@ -156,14 +144,13 @@ PyObject* instant(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return nullptr;
   }
   if (dftracer_active() == 0) Py_RETURN_NONE;
-  const Text name(args[0]);
-  const Text category(args[1]);
+  const std::string name = words_for(args[0]);
+  const std::string category = words_for(args[1]);
   std::string arguments;
   for (Py_ssize_t i = 2; i < count; ++i) {
     if (PyDict_Check(args[i])) append_dict(arguments, args[i]);
   }
-  dftracer_names names{0, name.get().data(), name.get().size(), category.get().data(),
-                       category.get().size()};
+  dftracer_names names{0, name.data(), name.size(), category.data(), category.size()};
   dftracer_instant_with(&names, arguments.data(), arguments.size());
   Py_RETURN_NONE;
 }
@@ -173,15 +160,10 @@ PyObject* metadata(PyObject*, PyObject* const* args, Py_ssize_t count) {
     PyErr_SetString(PyExc_TypeError, "metadata(key, value)");
     return nullptr;
   }
-  const Text key(args[0]);
-  PyObject* digits = PyLong_Check(args[1]) ? PyLong_Type.tp_repr(args[1]) : nullptr;
-  PyErr_Clear();
-  {
-    const Text value(digits != nullptr ? digits : args[1]);
-    dftracer_metadata_with(key.get().data(), key.get().size(), value.get().data(),
-                           value.get().size());
-  }
-  Py_XDECREF(digits);
+  if (dftracer_active() == 0) Py_RETURN_NONE;
+  const std::string key = words_for(args[0]);
+  const std::string value = words_for(args[1]);
+  dftracer_metadata_with(key.data(), key.size(), value.data(), value.size());
   Py_RETURN_NONE;
 }
 

@@ -16,6 +16,9 @@ namespace {
 std::atomic<std::uint64_t> g_version{1};
 constexpr std::uint64_t kPinned = ~std::uint64_t{0};
 
+// epoch, step, image_idx, image_size and args may stand in this order without their names.
+constexpr Py_ssize_t kPositional = 5;
+PyObject* g_positional[kPositional];
 PyObject* g_args = nullptr;   // "args"
 PyObject* g_local = nullptr;  // context variable: the Local of a thread or a task
 PyObject* g_owner = nullptr;  // the context whose updates hold for the whole process
@@ -204,36 +207,37 @@ PyObject* interned_key(PyObject* key) {
   return text;
 }
 
-// Calls `set(key, value)` for each keyword, and for each entry of the one called args.
+// Calls `set(key, value)` for each entry of a dict.
 template <class Set>
-void each_argument(PyObject* const* values, PyObject* keywords, const Set& set) {
-  const auto set_one = [&](PyObject* name, PyObject* value) {
+void each_entry(PyObject* dict, const Set& set) {
+  PyObject* name = nullptr;
+  PyObject* item = nullptr;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(dict, &at, &name, &item) != 0) {
     PyObject* key = interned_key(name);
-    if (key == nullptr) return;
-    set(key, value);
-    Py_DECREF(key);
-  };
-  const Py_ssize_t count = keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* key = interned_key(PyTuple_GET_ITEM(keywords, i));
     if (key == nullptr) continue;
-    if (values[i] == Py_None) {
-      // Not given.
-    } else if (key != g_args) {
+    set(key, item);
+    Py_DECREF(key);
+  }
+}
+
+// The same for each value that has a key, and for each entry of the one that is called args.
+template <class Set>
+void each_argument(PyObject* const* values, Py_ssize_t positional, PyObject* keywords,
+                   const Set& set) {
+  const Py_ssize_t count = positional + (keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (values[i] == Py_None) continue;  // not given
+    PyObject* key =
+        interned_key(i < positional ? g_positional[i] : PyTuple_GET_ITEM(keywords, i - positional));
+    if (key == nullptr) continue;
+    if (key != g_args) {
       set(key, values[i]);
     } else if (PyDict_Check(values[i])) {
-      PyObject* name = nullptr;
-      PyObject* item = nullptr;
-      Py_ssize_t at = 0;
-      while (PyDict_Next(values[i], &at, &name, &item) != 0) set_one(name, item);
+      each_entry(values[i], set);
     } else if (PyMapping_Check(values[i]) != 0) {
       PyObject* dict = PyDict_New();
-      if (dict != nullptr && PyDict_Update(dict, values[i]) == 0) {
-        PyObject* name = nullptr;
-        PyObject* item = nullptr;
-        Py_ssize_t at = 0;
-        while (PyDict_Next(dict, &at, &name, &item) != 0) set_one(name, item);
-      }
+      if (dict != nullptr && PyDict_Update(dict, values[i]) == 0) each_entry(dict, set);
       PyErr_Clear();
       Py_XDECREF(dict);
     }
@@ -428,13 +432,18 @@ PyObject* node_flush(PyObject* self, PyObject*) {
 // ---- Arguments ----
 
 PyObject* node_update(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  if (count != 0) {
-    PyErr_SetString(PyExc_TypeError, "update() takes keywords: epoch, step, ..., args={...}");
+  if (count > kPositional) {
+    PyErr_SetString(PyExc_TypeError, "update() takes epoch, step, image_idx, image_size and args");
     return nullptr;
   }
   Node& node = *node_of(self);
-  if (node.pinned || speaks_for_all()) {
-    each_argument(args, keywords,
+  const Py_ssize_t all = count + (keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0);
+  bool given = false;
+  for (Py_ssize_t i = 0; i < all; ++i) given |= args[i] != Py_None;
+  if (!given) {
+    // Nothing is said, so nobody speaks.
+  } else if (node.pinned || speaks_for_all()) {
+    each_argument(args, count, keywords,
                   [&](PyObject* key, PyObject* value) { set_here(node, key, value); });
   } else {
     PyObject* before = current_local();
@@ -442,7 +451,7 @@ PyObject* node_update(PyObject* self, PyObject* const* args, Py_ssize_t count, P
     PyObject* local = new_local(usable ? local_of(before) : nullptr);
     Py_XDECREF(before);
     if (local == nullptr) return nullptr;
-    each_argument(args, keywords, [&](PyObject* key, PyObject* value) {
+    each_argument(args, count, keywords, [&](PyObject* key, PyObject* value) {
       set_locally(*local_of(local), node, key, value);
     });
     PyObject* token = PyContextVar_Set(g_local, local);
@@ -722,12 +731,17 @@ void OwnNames::set(std::string_view name, const Node& node) {
 
 bool add_node_type(PyObject* module) {
   if (g_node_type == nullptr) {
-    g_args = PyUnicode_InternFromString("args");
+    const char* const names[kPositional] = {"epoch", "step", "image_idx", "image_size", "args"};
+    for (Py_ssize_t i = 0; i < kPositional; ++i) {
+      g_positional[i] = PyUnicode_InternFromString(names[i]);
+      if (g_positional[i] == nullptr) return false;
+    }
+    g_args = g_positional[kPositional - 1];
     g_count = PyUnicode_InternFromString("count");
     g_local = PyContextVar_New("dftracer", nullptr);
     g_local_type = make_type(g_local_spec);
     g_node_type = make_type(g_node_spec);
-    if (g_args == nullptr || g_count == nullptr || g_local == nullptr || g_local_type == nullptr ||
+    if (g_count == nullptr || g_local == nullptr || g_local_type == nullptr ||
         g_node_type == nullptr) {
       return false;
     }

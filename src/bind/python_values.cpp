@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "bind/inside.hpp"
 #include "record/event.hpp"
@@ -57,32 +58,44 @@ PyObject* item_of_scalar_array(PyObject* object) {
   return item;
 }
 
-// A plain Python value for one of the few foreign types that are known to be cheap and safe to ask:
-// scalars of numpy and torch, paths, tags. A tensor on a device is not fetched: that would wait for
-// the device.
+// Is it the class of that name in that module? A user's class of the same name is left alone.
+bool is_class(PyObject* object, const char* module, const char* name) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (std::strcmp(type->tp_name, name) != 0 || (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0)
+    return false;
+  PyObject* where = PyDict_GetItemString(type->tp_dict, "__module__");
+  if (where == nullptr || !PyUnicode_Check(where)) return false;
+  const char* text = PyUnicode_AsUTF8(where);
+  if (text == nullptr) PyErr_Clear();
+  return text != nullptr && std::strncmp(text, module, std::strlen(module)) == 0;
+}
+
+// By the first letters of a numpy type's name, what its scalars are.
+PyObject* plain_numpy(PyObject* object) {
+  const char* kind = type_name(object) + 6;
+  const auto begins = [kind](const char* word) {
+    return std::strncmp(kind, word, std::strlen(word)) == 0;
+  };
+  if (begins("int") || begins("uint") || begins("longlong") || begins("ulonglong"))
+    return PyNumber_Index(object);
+  if (begins("float") || begins("longdouble")) return PyNumber_Float(object);
+  if (begins("bool")) return PyBool_FromLong(PyObject_IsTrue(object) == 1);
+  return std::strcmp(kind, "ndarray") == 0 ? item_of_scalar_array(object) : nullptr;
+}
+
+}  // namespace
+
 PyObject* plain_value(PyObject* object) {
   PyObject* plain = nullptr;
-  if (is_of(object, "numpy.")) {
-    const char* kind = type_name(object) + 6;
-    const auto begins = [kind](const char* word) {
-      return std::strncmp(kind, word, std::strlen(word)) == 0;
-    };
-    if (begins("int") || begins("uint") || begins("longlong") || begins("ulonglong")) {
-      plain = PyNumber_Index(object);
-    } else if (begins("float") || begins("longdouble")) {
-      plain = PyNumber_Float(object);
-    } else if (begins("bool")) {
-      plain = PyBool_FromLong(PyObject_IsTrue(object) == 1);
-    } else if (std::strcmp(kind, "ndarray") == 0) {
-      plain = item_of_scalar_array(object);
-    }
-  } else if (std::strcmp(type_name(object), "Tensor") == 0 ||
-             std::strcmp(type_name(object), "Parameter") == 0) {
+  if (is_of(object, "numpy.") && (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) {
+    plain = plain_numpy(object);
+  } else if (is_class(object, "torch", "Tensor") || is_class(object, "torch", "Parameter")) {
+    // One on a device is not fetched: that would wait for the device.
     if (attribute_is(object, "is_cpu", Py_True)) plain = item_of_scalar_array(object);
-  } else if (std::strcmp(type_name(object), "TagValue") == 0) {
+  } else if (is_class(object, "dftracer.", "TagValue")) {
     plain = attribute(object, "plain");
-  } else if (std::strcmp(type_name(object), "PosixPath") == 0 ||
-             std::strcmp(type_name(object), "PurePosixPath") == 0) {
+  } else if (is_class(object, "pathlib", "PosixPath") ||
+             is_class(object, "pathlib", "PurePosixPath")) {
     plain = PyOS_FSPath(object);
   }
   PyErr_Clear();
@@ -92,6 +105,8 @@ PyObject* plain_value(PyObject* object) {
   if (!known) Py_CLEAR(plain);
   return plain;
 }
+
+namespace {
 
 // Decimal digits of an int that no word holds; hexadecimal where Python refuses to write so many.
 PyObject* digits_of(PyObject* number) {
@@ -139,7 +154,11 @@ class Json {
   explicit Json(std::string& out) : out_(out) {}
 
   bool value(PyObject* object, int depth) {
-    if (out_.size() > kJsonBytes) return false;
+    return write(object, depth) && out_.size() <= kJsonBytes;
+  }
+
+ private:
+  bool write(PyObject* object, int depth) {
     if (object == Py_None) {
       out_ += "null";
     } else if (PyBool_Check(object)) {
@@ -168,7 +187,6 @@ class Json {
     return true;
   }
 
- private:
   void integer(PyObject* number) {
     Word word;
     if (word_of(number, word)) {
@@ -197,12 +215,7 @@ class Json {
       if (module != nullptr) encode = attribute(module, "encode_basestring_ascii");
       Py_XDECREF(module);
     }
-    PyObject* plain = PyUnicode_CheckExact(text) ? text : nullptr;
-    if (plain != nullptr) {
-      Py_INCREF(plain);
-    } else {
-      plain = PyUnicode_FromObject(text);
-    }
+    PyObject* plain = without_surrogates(text);
     PyObject* quoted = encode != nullptr && plain != nullptr
                            ? PyObject_CallFunctionObjArgs(encode, plain, nullptr)
                            : nullptr;
@@ -218,27 +231,44 @@ class Json {
     Py_XDECREF(plain);
   }
 
-  void bytes(const char* data, Py_ssize_t size) {
-    PyObject* text = PyUnicode_DecodeUTF8(data, size, "surrogateescape");
-    if (text != nullptr) {
-      string(text);
-      Py_DECREF(text);
-    } else {
-      PyErr_Clear();
-      out_ += "null";
+  // An exact str that every reader takes. A byte that is no text is shown as everywhere in the
+  // trace, as U+EF00 and the byte.
+  static PyObject* without_surrogates(PyObject* text) {
+    PyObject* held = nullptr;
+    const std::string_view bytes = text_of(text, held);
+    PyObject* decoded = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
+                                             "surrogateescape");
+    const bool whole = held == nullptr;
+    Py_XDECREF(held);
+    if (decoded == nullptr || whole) return decoded;
+    const Py_ssize_t length = PyUnicode_GET_LENGTH(decoded);
+    PyObject* shown = PyUnicode_New(length, 0x10ffff);
+    for (Py_ssize_t i = 0; shown != nullptr && i < length; ++i) {
+      const Py_UCS4 c = PyUnicode_READ_CHAR(decoded, i);
+      PyUnicode_WriteChar(shown, i, c >= 0xdc80 && c <= 0xdcff ? 0xef00 + (c & 0xff) : c);
     }
+    Py_DECREF(decoded);
+    return shown;
   }
 
+  void bytes(const char* data, Py_ssize_t size) {
+    PyObject* object = PyBytes_FromStringAndSize(data, size);
+    if (object != nullptr) string(object);
+    Py_XDECREF(object);
+    PyErr_Clear();
+  }
+
+  // As JSON writers usually show keys that are no strings.
   void key(PyObject* object) {
     if (PyUnicode_Check(object)) {
       string(object);
       return;
     }
-    PyObject* text = PyLong_CheckExact(object) ? digits_of(object) : nullptr;
-    if (text == nullptr) text = PyUnicode_FromString(type_name(object));
-    if (text == nullptr) return;
-    string(text);
-    Py_DECREF(text);
+    std::string text;
+    const bool simple = object == Py_None || PyLong_Check(object) || PyFloat_Check(object);
+    if (!simple || !Json(text).write(object, 0)) text = type_name(object);
+    if (text.front() == '"') text = text.substr(1, text.size() - 2);
+    bytes(text.data(), static_cast<Py_ssize_t>(text.size()));
   }
 
   bool dict(PyObject* object, int depth) {
@@ -248,10 +278,14 @@ class Json {
     PyObject* item = nullptr;
     Py_ssize_t at = 0;
     bool first = true;
+    std::set<std::string> seen;
     while (PyDict_Next(object, &at, &name, &item) != 0) {
       if (!first) out_ += ',';
       first = false;
+      const std::size_t begin = out_.size();
       key(name);
+      // 1 and "1" are two keys of a dict, and would be one of an object.
+      while (!seen.insert(out_.substr(begin)).second) out_.insert(out_.size() - 1, 1, '_');
       out_ += ':';
       if (!value(item, depth + 1)) return false;
     }
@@ -259,21 +293,35 @@ class Json {
     return true;
   }
 
+  // Items are taken as they lie in the object: a subclass may iterate as it likes.
   bool sequence(PyObject* object, int depth) {
-    PyObject* items = PySequence_Fast(object, "");
-    if (items == nullptr) {
-      PyErr_Clear();
-      return false;
-    }
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(items);
-    bool done = count <= kItems;
-    if (done) out_ += '[';
+    const Py_ssize_t count = PyList_Check(object)    ? PyList_GET_SIZE(object)
+                             : PyTuple_Check(object) ? PyTuple_GET_SIZE(object)
+                                                     : PySet_GET_SIZE(object);
+    if (count > kItems) return false;
+    PyObject* items = PyAnySet_Check(object) ? PySet_Type.tp_iter(object) : nullptr;
+    PyErr_Clear();
+    bool done = true;
+    out_ += '[';
     for (Py_ssize_t i = 0; done && i < count; ++i) {
+      PyObject* item = nullptr;
+      if (items != nullptr) {
+        item = PyIter_Next(items);
+      } else if (PyTuple_Check(object)) {
+        item = PyTuple_GET_ITEM(object, i);
+        Py_INCREF(item);
+      } else if (PyList_Check(object) && i < PyList_GET_SIZE(object)) {
+        item = PyList_GET_ITEM(object, i);
+        Py_INCREF(item);
+      }
+      if (item == nullptr) break;
       if (i != 0) out_ += ',';
-      done = value(PySequence_Fast_GET_ITEM(items, i), depth + 1);
+      done = value(item, depth + 1);
+      Py_DECREF(item);
     }
-    if (done) out_ += ']';
-    Py_DECREF(items);
+    out_ += ']';
+    PyErr_Clear();
+    Py_XDECREF(items);
     return done;
   }
 
@@ -363,6 +411,20 @@ std::string_view text_of(PyObject* object, PyObject*& held) {
     return {};
   }
   return {PyBytes_AS_STRING(held), static_cast<std::size_t>(PyBytes_GET_SIZE(held))};
+}
+
+std::string words_for(PyObject* value) {
+  PyObject* held = nullptr;
+  std::string words;
+  if (PyUnicode_Check(value) || PyBytes_Check(value)) {
+    words = text_of(value, held);
+    Py_XDECREF(held);
+    return words;
+  }
+  if (!Json(words).value(value, 0)) return type_name(value);
+  // What has no JSON of its own is a string there; here it needs no quotes.
+  if (words.size() >= 2 && words.front() == '"') words = words.substr(1, words.size() - 2);
+  return words;
 }
 
 void append_argument(std::string& out, PyObject* key, PyObject* value) {

@@ -13,6 +13,12 @@ namespace dft::python {
 // them alive, and is the caller's to release. Empty for anything else.
 std::string_view text_of(PyObject* object, PyObject*& held);
 
+// A new reference to a plain Python value for one of the few foreign types that are known to be
+// cheap and safe to ask (scalars of numpy and torch, paths, tags); nullptr for all others.
+PyObject* plain_value(PyObject* object);
+// A value in words: text as it is, anything else as JSON.
+std::string words_for(PyObject* value);
+
 // An exception that is on its way, put aside while something else is looked up.
 class KeepError {
  public:

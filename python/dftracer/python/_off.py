@@ -36,7 +36,7 @@ class Node:
 
     def reset(self) -> None: ...
 
-    def update(self: Self, **arguments: object) -> Self:
+    def update(self: Self, *positional: object, **arguments: object) -> Self:
         return self
 
     def _export(self) -> list[tuple[str, bytes]]:

@@ -190,8 +190,8 @@ class DFTracerAI(Node):
     ) -> Iterator[T]:
         """Each item gives two events: NAME.iter, the wait for it, and NAME.block, the loop's body.
         Both count the items."""
-        wait = (iter_name or f"{self.name}.iter") if include_iter else None
-        body = (block_name or f"{self.name}.block") if include_block else None
+        wait = str(iter_name or f"{self.name}.iter") if include_iter else None
+        body = str(block_name or f"{self.name}.block") if include_block else None
         return Iter(self, iterable, wait, body, "count")
 
     @property

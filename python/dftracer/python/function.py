@@ -115,7 +115,8 @@ class dft_fn(Node):
     def iter(self, func: Iterable[T], name: str = "loop", iter_name: str = "step") -> Iterator[T]:
         """Each item gives two events: NAME.iter, the wait for it, and NAME.yield, the loop's body,
         with the number of the item as `iter_name`."""
-        return Iter(self, func, f"{name}.iter", f"{name}.yield", iter_name)
+        name = name or "loop"
+        return Iter(self, func, f"{name}.iter", f"{name}.yield", str(iter_name or "step"))
 
     def log_metadata(self, key: str, value: Any) -> None:
         """Record a key and a value that hold for the whole process."""

@@ -30,21 +30,29 @@ class dftracer:
     @staticmethod
     def initialize_log(
         logfile: Path | None = None,
-        data_dir: Path | None = None,
+        data_dir: Path | list[Path] | tuple[Path, ...] | None = None,
         process_id: int | None = -1,
     ) -> dftracer:
         """Start recording into `logfile` ("d/t.pfw" gives d/t.pfw.gz) and return the logger.
 
         Without `logfile`, DFTRACER_LOG_FILE says where. `data_dir` names the directories of
-        interest, with ":" between them. `process_id` is the rank of this process.
+        interest, as a list or with ":" between them. `process_id` is the rank of this process.
         """
         log = dftracer.get_instance()
         if ON:
             from dftracer import _core
             from dftracer.python import _children
 
-            rank = -1 if process_id is None else int(process_id)
-            if _core.initialize(logfile, data_dir, rank):
+            try:
+                if isinstance(data_dir, (list, tuple)):
+                    data_dir = ":".join(os.fsdecode(path) for path in data_dir)
+                rank = -1 if process_id is None else int(process_id)
+                recording = _core.initialize(logfile, data_dir, rank)
+            except (TypeError, ValueError, OverflowError) as error:
+                # A mistake in what describes the program must not end the program.
+                print(f"dftracer: initialize_log: {error}; nothing is recorded", file=sys.stderr)
+                return log
+            if recording:
                 log.start_time = _core.time()
                 _children.follow(logfile, data_dir, rank)
         elif wanted():

@@ -34,7 +34,10 @@ class TagValue:
         self.dtype = dtype
         self.tag_type = tag_type
         # What the events carry: the extension looks for it under this name.
-        self.plain = _CONVERT[TagDType(dtype)](value)
+        try:
+            self.plain: Any = _CONVERT[TagDType(dtype)](value)
+        except (TypeError, ValueError):
+            self.plain = value
 
     def value(self) -> tuple[int, Any]:
         """(role, value), the form that dftracer.log_event takes."""
