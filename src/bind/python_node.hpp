@@ -73,4 +73,17 @@ class OwnNames {
 
 bool add_node_type(PyObject* module);
 
+// The type's methods, by what they are about. python_arguments.cpp:
+bool prepare_arguments();
+PyObject* node_update(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
+PyObject* node_export(PyObject* self, PyObject*);
+PyObject* node_adopt(PyObject* self, PyObject* args);
+// python_regions.cpp:
+PyObject* node_enter(PyObject* self, PyObject*);
+PyObject* node_exit(PyObject* self, PyObject* const*, Py_ssize_t);
+PyObject* node_start(PyObject* self, PyObject* args, PyObject* keywords);
+PyObject* node_stop(PyObject* self, PyObject* args, PyObject* keywords);
+PyObject* node_reset(PyObject* self, PyObject*);
+PyObject* node_flush(PyObject* self, PyObject*);
+
 }  // namespace dft::python
