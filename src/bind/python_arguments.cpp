@@ -96,9 +96,13 @@ Entry& entry_for(std::vector<Entry>& entries, PyObject* key) {
 }
 
 void set_here(Node& node, PyObject* key, PyObject* value) {
+  std::string bytes;
+  if (!PyLong_CheckExact(value)) append_argument(bytes, key, value);  // may run code, so not below
   TreeLock lock;
   Entry& entry = entry_for(node.own, key);
-  if (!replace_int(entry.bytes, value)) {
+  if (!bytes.empty()) {
+    entry.bytes = std::move(bytes);
+  } else if (!replace_int(entry.bytes, value)) {
     entry.bytes.clear();
     append_argument(entry.bytes, key, value);
   }
@@ -107,6 +111,8 @@ void set_here(Node& node, PyObject* key, PyObject* value) {
 }
 
 void set_locally(Local& local, Node& node, PyObject* key, PyObject* value) {
+  std::string bytes;
+  append_argument(bytes, key, value);
   LocalEntry* found = nullptr;
   for (LocalEntry& item : local.entries) {
     if (item.node == &node && item.entry.key == key) found = &item;
@@ -117,8 +123,7 @@ void set_locally(Local& local, Node& node, PyObject* key, PyObject* value) {
     local.entries.push_back({&node, {key, 0, {}}});
     found = &local.entries.back();
   }
-  found->entry.bytes.clear();
-  append_argument(found->entry.bytes, key, value);
+  found->entry.bytes = std::move(bytes);
   found->entry.seq = g_version.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
@@ -153,7 +158,9 @@ void each_entry(PyObject* dict, const Set& set) {
   while (PyDict_Next(dict, &at, &name, &item) != 0) {
     PyObject* key = interned_key(name);
     if (key == nullptr) continue;
+    Py_INCREF(item);  // asking a foreign scalar may run code that changes the dict
     set(key, item);
+    Py_DECREF(item);
     Py_DECREF(key);
   }
 }
@@ -328,7 +335,7 @@ bool prepare_arguments() {
   }
   g_args = g_positional[kPositional - 1];
   g_local = PyContextVar_New("dftracer", nullptr);
-  g_local_type = make_type(g_local_spec);
+  g_local_type = make_inner_type(g_local_spec);
   return g_local != nullptr && g_local_type != nullptr;
 }
 

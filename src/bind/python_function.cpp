@@ -32,7 +32,9 @@ struct Function {
   PyObject_HEAD;
   vectorcallfunc call;
   PyObject* wrapped;
+  PyObject* shown;  // __wrapped__, which may be set
   Node* node;
+  PyObject* name;         // of the events where it is not the node's
   dftracer_names* names;  // the node's, or its own
   OwnNames* own_names;
   Capture* capture;
@@ -153,11 +155,15 @@ PyObject* function_new(PyTypeObject* type, PyObject* args, PyObject*) {
   Function& function = *function_of(self);
   Py_INCREF(callable);
   function.wrapped = callable;
+  Py_INCREF(callable);
+  function.shown = callable;
   Py_INCREF(node);
   function.node = node_of(node);
   function.names = &function.node->names;
   if (name != Py_None) {
     PyObject* held = nullptr;
+    Py_INCREF(name);
+    function.name = name;
     function.own_names = new OwnNames;
     function.own_names->set(text_of(name, held), *function.node);
     function.names = function.own_names->get();
@@ -169,6 +175,10 @@ PyObject* function_new(PyTypeObject* type, PyObject* args, PyObject*) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(capture); ++i) {
       // (name, position or None where it is no parameter, default...)
       PyObject* item = PyList_GET_ITEM(capture, i);
+      if (!PyTuple_Check(item) || PyTuple_GET_SIZE(item) < 2 ||
+          !PyUnicode_CheckExact(PyTuple_GET_ITEM(item, 0))) {
+        continue;
+      }
       PyObject* what = PyTuple_GET_ITEM(item, 0);
       PyObject* position = PyTuple_GET_ITEM(item, 1);
       PyObject* fallback = PyTuple_GET_SIZE(item) > 2 ? PyTuple_GET_ITEM(item, 2) : nullptr;
@@ -180,10 +190,10 @@ PyObject* function_new(PyTypeObject* type, PyObject* args, PyObject*) {
                                          position != Py_None, fallback});
     }
   }
-  constexpr vectorcallfunc kCalls[] = {call_plain, call_suspended<Resumed::kGenerator>,
-                                       call_suspended<Resumed::kCoroutine>,
-                                       call_suspended<Resumed::kAsyncGenerator>};
-  function.call = kind >= 0 && kind < 4 ? kCalls[kind] : call_plain;
+  constexpr vectorcallfunc kCalls[] = {
+      call_plain, call_suspended<Resumed::kGenerator>, call_suspended<Resumed::kCoroutine>,
+      call_suspended<Resumed::kAsyncGenerator>, call_suspended<Resumed::kIterableCoroutine>};
+  function.call = kind >= 0 && kind < 5 ? kCalls[kind] : call_plain;
   if (function.call == call_plain && function.capture != nullptr) function.call = call_captured;
   return self;
 }
@@ -191,6 +201,7 @@ PyObject* function_new(PyTypeObject* type, PyObject* args, PyObject*) {
 int function_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(function_of(self)->wrapped);
+  Py_VISIT(function_of(self)->shown);
   Py_VISIT(function_of(self)->node);
   Py_VISIT(function_of(self)->dict);
   return 0;
@@ -199,6 +210,7 @@ int function_traverse(PyObject* self, visitproc visit, void* arg) {
 int function_clear(PyObject* self) {
   Function& function = *function_of(self);
   Py_CLEAR(function.dict);
+  Py_CLEAR(function.shown);
   return 0;
 }
 
@@ -210,6 +222,7 @@ void function_dealloc(PyObject* self) {
   function_clear(self);
   Py_CLEAR(function.wrapped);
   Py_CLEAR(function.node);
+  Py_CLEAR(function.name);
   if (function.capture != nullptr) {
     for (Capture::Name& name : function.capture->names) {
       Py_DECREF(name.name);
@@ -253,6 +266,10 @@ PyObject* callable_get(PyObject* self, PyObject* object, PyObject* type) {
   }
   Function& other = *function_of(recorded);
   other.wrapped = bound;
+  Py_INCREF(bound);
+  other.shown = bound;
+  Py_XINCREF(function.name);
+  other.name = function.name;
   Py_INCREF(function.node);
   other.node = function.node;
   other.call = function.capture != nullptr ? call_plain : function.call;
@@ -285,6 +302,23 @@ PyObject* function_getattr(PyObject* self, PyObject* name) {
   return PyObject_GetAttr(function.wrapped, name);
 }
 
+// An object that can be called is the object that it was, whoever sets an attribute of it.
+int callable_setattr(PyObject* self, PyObject* name, PyObject* value) {
+  if (PyUnicode_CompareWithASCIIString(name, "__wrapped__") == 0)
+    return PyObject_GenericSetAttr(self, name, value);
+  return PyObject_SetAttr(function_of(self)->wrapped, name, value);
+}
+
+PyObject* callable_compare(PyObject* self, PyObject* other, int operation) {
+  if (Py_TYPE(other) == Py_TYPE(self)) {
+    if (function_of(self)->node != function_of(other)->node && operation == Py_EQ) Py_RETURN_FALSE;
+    other = function_of(other)->wrapped;
+  }
+  return PyObject_RichCompare(function_of(self)->wrapped, other, operation);
+}
+Py_hash_t callable_hash(PyObject* self) { return PyObject_Hash(function_of(self)->wrapped); }
+int callable_bool(PyObject* self) { return PyObject_IsTrue(function_of(self)->wrapped); }
+
 // Names of the function are the function's; anything else is this object's own.
 int function_setattr(PyObject* self, PyObject* name, PyObject* value) {
   Function& function = *function_of(self);
@@ -300,10 +334,18 @@ PyObject* function_repr(PyObject* self) {
   return PyUnicode_FromFormat("<recorded %R>", function_of(self)->wrapped);
 }
 
-// Pickled by its name, as a function is.
+// Pickled by its name where that leads here, as a function is; otherwise by its parts.
 PyObject* function_reduce(PyObject* self, PyObject*) {
-  return PyObject_GetAttrString(function_of(self)->wrapped, "__qualname__");
+  PyObject* module = PyImport_ImportModule("dftracer.python._wrap");
+  if (module == nullptr) return nullptr;
+  Function& function = *function_of(self);
+  PyObject* result =
+      PyObject_CallMethod(module, "reduce", "OOOO", self, function.node, function.wrapped,
+                          function.name != nullptr ? function.name : Py_None);
+  Py_DECREF(module);
+  return result;
 }
+PyObject* function_reduce_ex(PyObject* self, PyObject*) { return function_reduce(self, nullptr); }
 
 // isinstance(f, types.FunctionType), and so inspect.isfunction and its kin, say what they say of
 // the wrapped object.
@@ -314,9 +356,10 @@ PyObject* function_class(PyObject* self, void*) {
 }
 
 PyMethodDef g_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, nullptr},
+                           {"__reduce_ex__", function_reduce_ex, METH_O, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 PyMemberDef g_members[] = {
-    {"__wrapped__", T_OBJECT, offsetof(Function, wrapped), READONLY, nullptr},
+    {"__wrapped__", T_OBJECT_EX, offsetof(Function, shown), 0, nullptr},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, call), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Function, weak), READONLY, nullptr},
@@ -326,27 +369,33 @@ PyGetSetDef g_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-#define DFT_FUNCTION_SLOTS(get)                                                                   \
-  {                                                                                               \
-    {Py_tp_new, as_slot(function_new)}, {Py_tp_dealloc, as_slot(function_dealloc)},               \
-        {Py_tp_traverse, as_slot(function_traverse)}, {Py_tp_clear, as_slot(function_clear)},     \
-        {Py_tp_call, as_slot(PyVectorcall_Call)}, {Py_tp_descr_get, as_slot(get)},                \
-        {Py_tp_getattro, as_slot(function_getattr)}, {Py_tp_setattro, as_slot(function_setattr)}, \
-        {Py_tp_repr, as_slot(function_repr)}, {Py_tp_methods, g_methods},                         \
-        {Py_tp_members, g_members}, {Py_tp_getset, g_getset}, {                                   \
-      0, nullptr                                                                                  \
-    }                                                                                             \
-  }
+// clang-format off
+#define DFT_FUNCTION_SLOTS                                                                 \
+  {Py_tp_new, as_slot(function_new)}, {Py_tp_dealloc, as_slot(function_dealloc)},          \
+  {Py_tp_traverse, as_slot(function_traverse)}, {Py_tp_clear, as_slot(function_clear)},    \
+  {Py_tp_call, as_slot(PyVectorcall_Call)}, {Py_tp_getattro, as_slot(function_getattr)},   \
+  {Py_tp_repr, as_slot(function_repr)}, {Py_tp_methods, g_methods},                        \
+  {Py_tp_members, g_members}, {Py_tp_getset, g_getset}
+// clang-format on
 
 #ifndef Py_TPFLAGS_HAVE_VECTORCALL
 #define Py_TPFLAGS_HAVE_VECTORCALL _Py_TPFLAGS_HAVE_VECTORCALL
 #endif
 
 constexpr unsigned kFlags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL;
-PyType_Slot g_function_slots[] = DFT_FUNCTION_SLOTS(function_get);
+PyType_Slot g_function_slots[] = {DFT_FUNCTION_SLOTS,
+                                  {Py_tp_descr_get, as_slot(function_get)},
+                                  {Py_tp_setattro, as_slot(function_setattr)},
+                                  {0, nullptr}};
 PyType_Spec g_function_spec = {"dftracer._core.Function", sizeof(Function), 0,
                                kFlags | Py_TPFLAGS_METHOD_DESCRIPTOR, g_function_slots};
-PyType_Slot g_callable_slots[] = DFT_FUNCTION_SLOTS(callable_get);
+PyType_Slot g_callable_slots[] = {DFT_FUNCTION_SLOTS,
+                                  {Py_tp_descr_get, as_slot(callable_get)},
+                                  {Py_tp_setattro, as_slot(callable_setattr)},
+                                  {Py_tp_richcompare, as_slot(callable_compare)},
+                                  {Py_tp_hash, as_slot(callable_hash)},
+                                  {Py_nb_bool, as_slot(callable_bool)},
+                                  {0, nullptr}};
 PyType_Spec g_callable_spec = {"dftracer._core.Callable", sizeof(Function), 0, kFlags,
                                g_callable_slots};
 

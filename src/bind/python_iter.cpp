@@ -45,13 +45,14 @@ void write_item(Iter& it) {
 PyObject* iter_next(PyObject* self) {
   Iter& it = *iter_of(self);
   write_item(it);
-  if (it.inner == nullptr) return nullptr;
+  PyObject* inner = it.inner;
+  if (inner == nullptr) return nullptr;
   dftracer_mark_open(&it.wait);
-  PyObject* item = Py_TYPE(it.inner)->tp_iternext(it.inner);
-  if (item == nullptr) {
-    Py_CLEAR(it.inner);
-    return nullptr;
-  }
+  Py_INCREF(inner);  // it may close this loop while it runs
+  PyObject* item = Py_TYPE(inner)->tp_iternext(inner);
+  Py_DECREF(inner);
+  // Without an item, it is asked again next time: some iterators go on after an exception.
+  if (item == nullptr) return nullptr;
   dftracer_mark_open(&it.body);
   ++it.count;
   it.pending = true;
@@ -107,7 +108,8 @@ PyObject* iter_close(PyObject* self, PyObject*) {
 
 PyObject* iter_length_hint(PyObject* self, PyObject*) {
   Iter& it = *iter_of(self);
-  return PyLong_FromSsize_t(it.inner != nullptr ? PyObject_LengthHint(it.inner, 0) : 0);
+  const Py_ssize_t hint = it.inner != nullptr ? PyObject_LengthHint(it.inner, 0) : 0;
+  return hint < 0 ? nullptr : PyLong_FromSsize_t(hint);
 }
 
 int iter_traverse(PyObject* self, visitproc visit, void* arg) {

@@ -113,19 +113,68 @@ int node_set_enabled(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 
-// Python binds these two to the node at every `with`; here that was done before.
+// Python binds __enter__ and __exit__ to the node at every `with`: a descriptor of our own gives
+// what was bound before. Called itself, as type(node).__enter__(node), it is the plain method.
+struct Special {
+  PyObject_HEAD;
+  PyMethodDef* method;
+  PyObject* Node::* kept;
+};
+PyTypeObject* g_special_type = nullptr;
+
 PyMethodDef g_enter = {"__enter__", node_enter, METH_NOARGS, "Begin an event."};
 PyMethodDef g_exit = {"__exit__", as_method(node_exit), METH_FASTCALL, "End it and record it."};
 
-PyObject* bound(PyObject* self, PyObject*& kept, PyMethodDef& method) {
-  if (kept == nullptr) kept = PyCFunction_New(&method, self);
+PyObject* special_get(PyObject* self, PyObject* object, PyObject*) {
+  if (object == nullptr || !is_node(object)) {
+    Py_INCREF(self);
+    return self;
+  }
+  const auto& special = *reinterpret_cast<Special*>(self);
+  PyObject*& kept = node_of(object)->*special.kept;
+  if (kept == nullptr) kept = PyCFunction_New(special.method, object);
   Py_XINCREF(kept);
   return kept;
 }
-PyObject* node_get_enter(PyObject* self, void*) {
-  return bound(self, node_of(self)->enter, g_enter);
+
+PyObject* special_call(PyObject* self, PyObject* args, PyObject*) {
+  PyObject* node = PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr;
+  if (node == nullptr || !is_node(node)) {
+    PyErr_SetString(PyExc_TypeError, "the first argument must be a node");
+    return nullptr;
+  }
+  PyObject* bound = special_get(self, node, nullptr);
+  if (bound == nullptr) return nullptr;
+  PyObject* rest = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
+  PyObject* result = rest != nullptr ? PyObject_Call(bound, rest, nullptr) : nullptr;
+  Py_XDECREF(rest);
+  Py_DECREF(bound);
+  return result;
 }
-PyObject* node_get_exit(PyObject* self, void*) { return bound(self, node_of(self)->exit, g_exit); }
+
+void special_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyType_Slot g_special_slots[] = {{Py_tp_descr_get, as_slot(special_get)},
+                                 {Py_tp_call, as_slot(special_call)},
+                                 {Py_tp_dealloc, as_slot(special_dealloc)},
+                                 {0, nullptr}};
+PyType_Spec g_special_spec = {"dftracer._core._Special", sizeof(Special), 0, Py_TPFLAGS_DEFAULT,
+                              g_special_slots};
+
+bool add_special(PyMethodDef& method, PyObject* Node::* kept) {
+  PyObject* object = g_special_type->tp_alloc(g_special_type, 0);
+  if (object == nullptr) return false;
+  reinterpret_cast<Special*>(object)->method = &method;
+  reinterpret_cast<Special*>(object)->kept = kept;
+  const int failed =
+      PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_node_type), method.ml_name, object);
+  Py_DECREF(object);
+  return failed == 0;
+}
 
 PyMethodDef g_node_methods[] = {
     {"start", as_method(node_start), METH_VARARGS | METH_KEYWORDS,
@@ -141,8 +190,6 @@ PyMethodDef g_node_methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef g_node_getset[] = {
-    {"__enter__", node_get_enter, nullptr, nullptr, nullptr},
-    {"__exit__", node_get_exit, nullptr, nullptr, nullptr},
     {"name", node_name, nullptr, "What events are called.", nullptr},
     {"cat", node_category, nullptr, "Their category.", nullptr},
     {"enabled", node_get_enabled, node_set_enabled, "Whether events are recorded.", nullptr},
@@ -169,8 +216,13 @@ void OwnNames::set(std::string_view name, const Node& node) {
 bool add_node_type(PyObject* module) {
   if (g_node_type == nullptr) {
     g_count = PyUnicode_InternFromString("count");
+    g_special_type = make_inner_type(g_special_spec);
     g_node_type = make_type(g_node_spec);
-    if (!prepare_arguments() || g_count == nullptr || g_node_type == nullptr) return false;
+    if (!prepare_arguments() || g_count == nullptr || g_special_type == nullptr ||
+        g_node_type == nullptr || !add_special(g_enter, &Node::enter) ||
+        !add_special(g_exit, &Node::exit)) {
+      return false;
+    }
   }
   return add_type(module, "Node", g_node_type);
 }

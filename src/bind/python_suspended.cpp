@@ -36,6 +36,7 @@ struct Step {
 
 PyTypeObject* g_generator_type = nullptr;
 PyTypeObject* g_coroutine_type = nullptr;
+PyTypeObject* g_iterable_type = nullptr;
 PyTypeObject* g_async_type = nullptr;
 PyTypeObject* g_step_type = nullptr;
 PyObject* g_busy = nullptr;
@@ -130,20 +131,43 @@ Outcome advance(PyObject* inner, PyObject* value, PyObject*& result) {
 #endif
 }
 
+// Whether the inner one has ended. Not every exception says so: one that is asked while it runs, or
+// given a value before it began, refuses and lives on.
+bool is_over(PyObject* inner) {
+  KeepError keep;
+  for (const char* name : {"gi_frame", "cr_frame", "ag_frame"}) {
+    PyObject* frame = PyObject_GetAttrString(inner, name);
+    if (frame == nullptr) {
+      PyErr_Clear();
+      continue;
+    }
+    Py_DECREF(frame);
+    return frame == Py_None;
+  }
+  return true;
+}
+
 // After the inner one has run: is it suspended again, or over?
 void after(Suspended& s, Outcome outcome) {
   if (outcome == Outcome::kItem) {
     ++s.count;
     go_out(s);
-  } else {
+  } else if (outcome == Outcome::kReturn || s.inner == nullptr || is_over(s.inner)) {
     finish(s);
+  } else {
+    go_out(s);
   }
 }
 
 Outcome run(Suspended& s, PyObject* value, PyObject*& result) {
-  go_in(s);
+  if (s.inner == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "it was cleared by the garbage collector");
+    return Outcome::kError;
+  }
+  const bool again = s.state == State::kInside;  // asked by itself while it runs
+  if (!again) go_in(s);
   const Outcome outcome = advance(s.inner, value, result);
-  after(s, outcome);
+  if (!again) after(s, outcome);
   return outcome;
 }
 
@@ -194,17 +218,21 @@ PyObject* call_with(PyObject* object, PyObject* method, PyObject* args) {
 
 PyObject* suspended_throw(PyObject* self, PyObject* args) {
   Suspended& s = *suspended_of(self);
-  go_in(s);
+  if (s.inner == nullptr) Py_RETURN_NONE;
+  const bool again = s.state == State::kInside;
+  if (!again) go_in(s);
   PyObject* result = call_with(s.inner, g_throw, args);
-  after(s, result != nullptr ? Outcome::kItem : Outcome::kError);
+  if (!again) after(s, result != nullptr ? Outcome::kItem : Outcome::kError);
   return result;
 }
 
 PyObject* suspended_close(PyObject* self, PyObject*) {
   Suspended& s = *suspended_of(self);
+  if (s.inner == nullptr) Py_RETURN_NONE;
+  const bool again = s.state == State::kInside;
   if (s.state == State::kAway) go_in(s);
   PyObject* result = PyObject_CallMethodNoArgs(s.inner, g_close);
-  finish(s);
+  if (!again) finish(s);
   return result;
 }
 
@@ -223,13 +251,15 @@ PyObject* suspended_getattr(PyObject* self, PyObject* name) {
 }
 
 PyObject* suspended_class(PyObject* self, void*) {
-  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(suspended_of(self)->inner));
+  PyObject* inner = suspended_of(self)->inner;
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(inner != nullptr ? inner : self));
   Py_INCREF(type);
   return type;
 }
 
 PyObject* suspended_repr(PyObject* self) {
-  return PyUnicode_FromFormat("<recorded %R>", suspended_of(self)->inner);
+  PyObject* inner = suspended_of(self)->inner;
+  return PyUnicode_FromFormat("<recorded %R>", inner != nullptr ? inner : Py_None);
 }
 
 int suspended_traverse(PyObject* self, visitproc visit, void* arg) {
@@ -318,7 +348,10 @@ PyObject* async_aclose(PyObject* self, PyObject*) {
 void after_step(Step& step, Outcome outcome) {
   Suspended& s = *step.of;
   if (outcome == Outcome::kReturn && !step.last) ++s.count;
-  if (outcome == Outcome::kError || (outcome == Outcome::kReturn && step.last)) {
+  const bool over = outcome == Outcome::kReturn
+                        ? step.last
+                        : outcome == Outcome::kError && (s.inner == nullptr || is_over(s.inner));
+  if (over) {
     finish(s);
   } else {
     go_out(s);
@@ -326,9 +359,10 @@ void after_step(Step& step, Outcome outcome) {
 }
 
 Outcome run_step(Step& step, PyObject* value, PyObject*& result) {
-  if (!step.last || step.of->state == State::kAway) go_in(*step.of);
+  const bool again = step.of->state == State::kInside;
+  if (!again && (!step.last || step.of->state == State::kAway)) go_in(*step.of);
   const Outcome outcome = advance(step.inner, value, result);
-  after_step(step, outcome);
+  if (!again) after_step(step, outcome);
   return outcome;
 }
 
@@ -349,16 +383,14 @@ PySendResult step_am_send(PyObject* self, PyObject* value, PyObject** result) {
 #endif
 PyObject* step_throw(PyObject* self, PyObject* args) {
   Step& step = *step_of(self);
-  go_in(*step.of);
+  const bool again = step.of->state == State::kInside;
+  if (!again) go_in(*step.of);
   PyObject* result = call_with(step.inner, g_throw, args);
-  if (result != nullptr) {
-    go_out(*step.of);
-  } else if (PyErr_ExceptionMatches(PyExc_StopIteration) && !step.last) {
-    ++step.of->count;
-    go_out(*step.of);
-  } else {
-    finish(*step.of);
-  }
+  if (again) return result;
+  const bool returned = result == nullptr && PyErr_ExceptionMatches(PyExc_StopIteration);
+  after_step(step, result != nullptr ? Outcome::kItem
+                   : returned        ? Outcome::kReturn
+                                     : Outcome::kError);
   return result;
 }
 PyObject* step_close(PyObject* self, PyObject*) {
@@ -422,6 +454,12 @@ PyType_Slot g_coroutine_slots[] = {DFT_COMMON_SLOTS,
                                    {Py_am_await, as_slot(itself)},
                                    {Py_tp_iternext, as_slot(suspended_next)},
                                    DFT_SEND_SLOT(suspended_am_send){0, nullptr}};
+PyType_Slot g_iterable_slots[] = {DFT_COMMON_SLOTS,
+                                  {Py_tp_methods, g_methods},
+                                  {Py_am_await, as_slot(itself)},
+                                  {Py_tp_iter, as_slot(itself)},
+                                  {Py_tp_iternext, as_slot(suspended_next)},
+                                  DFT_SEND_SLOT(suspended_am_send){0, nullptr}};
 PyType_Slot g_async_slots[] = {DFT_COMMON_SLOTS,
                                {Py_tp_methods, g_async_methods},
                                {Py_am_aiter, as_slot(itself)},
@@ -438,6 +476,8 @@ PyType_Spec g_generator_spec = {"dftracer._core.Generator", sizeof(Suspended), 0
                                 g_generator_slots};
 PyType_Spec g_coroutine_spec = {"dftracer._core.Coroutine", sizeof(Suspended), 0, kFlags,
                                 g_coroutine_slots};
+PyType_Spec g_iterable_spec = {"dftracer._core.IterableCoroutine", sizeof(Suspended), 0, kFlags,
+                               g_iterable_slots};
 PyType_Spec g_async_spec = {"dftracer._core.AsyncGenerator", sizeof(Suspended), 0, kFlags,
                             g_async_slots};
 PyType_Spec g_step_spec = {"dftracer._core.AsyncStep", sizeof(Step), 0, kFlags, g_step_slots};
@@ -446,14 +486,25 @@ PyType_Spec g_step_spec = {"dftracer._core.AsyncStep", sizeof(Step), 0, kFlags, 
 
 PyObject* new_suspended(Resumed kind, PyObject* inner, PyObject* owner, Node& node,
                         dftracer_names& names, const std::string& captured) {
-  PyTypeObject* type = kind == Resumed::kGenerator   ? g_generator_type
-                       : kind == Resumed::kCoroutine ? g_coroutine_type
-                                                     : g_async_type;
-  const bool usable = kind == Resumed::kGenerator ? Py_TYPE(inner)->tp_iternext != nullptr
-                      : kind == Resumed::kCoroutine
-                          ? PyObject_HasAttr(inner, g_send) != 0
-                          : Py_TYPE(inner)->tp_as_async != nullptr &&
-                                Py_TYPE(inner)->tp_as_async->am_anext != nullptr;
+  PyTypeObject* type = nullptr;
+  bool usable = Py_TYPE(inner)->tp_iternext != nullptr;
+  switch (kind) {
+    case Resumed::kGenerator:
+      type = g_generator_type;
+      break;
+    case Resumed::kIterableCoroutine:
+      type = g_iterable_type;
+      break;
+    case Resumed::kCoroutine:
+      type = g_coroutine_type;
+      usable = PyObject_HasAttr(inner, g_send) != 0;
+      break;
+    case Resumed::kAsyncGenerator:
+      type = g_async_type;
+      usable = Py_TYPE(inner)->tp_as_async != nullptr &&
+               Py_TYPE(inner)->tp_as_async->am_anext != nullptr;
+      break;
+  }
   PyObject* object = usable ? type->tp_alloc(type, 0) : nullptr;
   if (object == nullptr) {
     PyErr_Clear();
@@ -468,7 +519,7 @@ PyObject* new_suspended(Resumed kind, PyObject* inner, PyObject* owner, Node& no
   s.node = &node;
   s.names = &names;
   s.state = State::kFresh;
-  s.yields = kind != Resumed::kCoroutine;
+  s.yields = kind == Resumed::kGenerator || kind == Resumed::kAsyncGenerator;
   return object;
 }
 
@@ -479,13 +530,14 @@ bool add_suspended_types(PyObject* module) {
   g_send = PyUnicode_InternFromString("send");
   g_throw = PyUnicode_InternFromString("throw");
   g_close = PyUnicode_InternFromString("close");
-  g_generator_type = make_type(g_generator_spec);
-  g_coroutine_type = make_type(g_coroutine_spec);
-  g_async_type = make_type(g_async_spec);
-  g_step_type = make_type(g_step_spec);
+  g_generator_type = make_inner_type(g_generator_spec);
+  g_coroutine_type = make_inner_type(g_coroutine_spec);
+  g_iterable_type = make_inner_type(g_iterable_spec);
+  g_async_type = make_inner_type(g_async_spec);
+  g_step_type = make_inner_type(g_step_spec);
   return g_busy != nullptr && g_send != nullptr && g_throw != nullptr && g_close != nullptr &&
-         g_generator_type != nullptr && g_coroutine_type != nullptr && g_async_type != nullptr &&
-         g_step_type != nullptr;
+         g_generator_type != nullptr && g_coroutine_type != nullptr && g_iterable_type != nullptr &&
+         g_async_type != nullptr && g_step_type != nullptr;
 }
 
 }  // namespace dft::python

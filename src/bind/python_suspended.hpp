@@ -6,7 +6,12 @@
 
 namespace dft::python {
 
-enum class Resumed { kGenerator = 1, kCoroutine = 2, kAsyncGenerator = 3 };
+enum class Resumed {
+  kGenerator = 1,
+  kCoroutine = 2,
+  kAsyncGenerator = 3,
+  kIterableCoroutine = 4,  // a generator that can be awaited: @types.coroutine
+};
 
 // Takes over `inner`; `owner` keeps `names` alive. On failure, what is not recorded: `inner`.
 PyObject* new_suspended(Resumed kind, PyObject* inner, PyObject* owner, Node& node,

@@ -19,6 +19,12 @@ void* as_slot(Function function) {
 inline PyTypeObject* make_type(PyType_Spec& spec) {
   return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }
+// One that only we make: Python code would get an object without its parts.
+inline PyTypeObject* make_inner_type(PyType_Spec& spec) {
+  PyTypeObject* type = make_type(spec);
+  if (type != nullptr) type->tp_new = nullptr;
+  return type;
+}
 inline bool add_type(PyObject* module, const char* name, PyTypeObject* type) {
   Py_INCREF(type);
   if (PyModule_AddObject(module, name, reinterpret_cast<PyObject*>(type)) == 0) return true;

@@ -287,7 +287,10 @@ class Json {
       // 1 and "1" are two keys of a dict, and would be one of an object.
       while (!seen.insert(out_.substr(begin)).second) out_.insert(out_.size() - 1, 1, '_');
       out_ += ':';
-      if (!value(item, depth + 1)) return false;
+      Py_INCREF(item);  // asking a foreign scalar may run code that changes the dict
+      const bool done = value(item, depth + 1);
+      Py_DECREF(item);
+      if (!done) return false;
     }
     out_ += '}';
     return true;
@@ -467,7 +470,11 @@ void append_dict(std::string& out, PyObject* dict) {
         PyLong_CheckExact(PyTuple_GET_ITEM(value, 0))) {
       value = PyTuple_GET_ITEM(value, 1);
     }
+    Py_INCREF(key);
+    Py_INCREF(value);
     append_argument(out, key, value);
+    Py_DECREF(key);
+    Py_DECREF(value);
   }
 }
 

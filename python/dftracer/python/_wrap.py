@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -20,7 +21,8 @@ _ITERABLE_COROUTINE = 0x100
 _ASYNC_GENERATOR = 0x200
 _KINDS = (
     (_ASYNC_GENERATOR, 3),
-    (_COROUTINE | _ITERABLE_COROUTINE, 2),
+    (_COROUTINE, 2),
+    (_ITERABLE_COROUTINE, 4),
     (_GENERATOR, 1),
 )
 
@@ -60,9 +62,46 @@ def _begins_with_self(target: Any) -> bool:
     return code is not None and code.co_argcount > 0 and code.co_varnames[0] == "self"
 
 
-def _class(node: Node, target: type, name: str | None) -> type:
+def _class(node: Node, target: Any, name: str | None) -> Any:
     """A class stays the class that it is; making an instance is what is recorded."""
-    target.__init__ = _callable(node, target.__init__, name, None)  # type: ignore[misc]
+    try:
+        if target.__init__ is not object.__init__:
+            target.__init__ = _callable(node, target.__init__, name, None)
+        elif target.__new__ is not object.__new__:
+            target.__new__ = staticmethod(_callable(node, target.__new__, name, None))
+    except TypeError:  # one of the interpreter's own
+        return _callable(node, target, name, None)
+    return target
+
+
+class _Descriptor:
+    """Something that is no callable, and gives one when it is looked up."""
+
+    def __init__(self, node: Node, target: Any, name: str | None) -> None:
+        self._node = node
+        self._target = target
+        self._name = name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        tell = getattr(self._target, "__set_name__", None)
+        if tell is not None:
+            tell(owner, name)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        found = self._target.__get__(instance, owner)
+        return recorded(self._node, found, self._name) if callable(found) else found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
+
+
+def _other(node: Node, target: Any, name: str | None) -> Any:
+    if hasattr(type(target), "__get__") and not hasattr(type(target), "__set__"):
+        return _Descriptor(node, target, name)
+    print(
+        f"dftracer: {type(target).__name__} cannot be called: {node.name} does not record it",
+        file=sys.stderr,
+    )
     return target
 
 
@@ -88,4 +127,18 @@ def recorded(
         )
     if isinstance(target, type):
         return _class(node, target, name)
+    if not callable(target):
+        return _other(node, target, name)
     return _callable(node, target, name, capture)
+
+
+def reduce(made: Any, node: Node, target: Any, name: str | None) -> Any:
+    """How pickle and copy take a recorded callable: by name if that leads to it, as they take a
+    function, else by its parts."""
+    qualified = getattr(target, "__qualname__", None)
+    found: Any = sys.modules.get(getattr(target, "__module__", None) or "")
+    for part in (qualified or "").split("."):
+        found = getattr(found, part, None)
+    if found is made:
+        return qualified
+    return recorded, (node, target, name)

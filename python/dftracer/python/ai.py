@@ -107,10 +107,8 @@ class DFTracerAI(Node):
     @property
     def path(self) -> str:
         """How the node is reached, for messages."""
-        if self._parent is None:
-            return "ai" if self is ai else self.name
-        key = next((k for k, child in self._parent._children.items() if child is self), self.name)
-        return f"{self._parent.path}.{key}"
+        way = self._way()
+        return self.name if way is None else ".".join(("ai", *way))
 
     # ---- Recording -----------------------------------------------------------------------------
 
@@ -241,6 +239,30 @@ class DFTracerAI(Node):
         state = "" if self.enabled else ", disabled"
         return f"<{type(self).__name__} cat={self.cat!r} name={self.name!r}{state}>"
 
+    def __reduce__(self) -> Any:
+        """A node of the tree is found again by its way from the root; others are made again."""
+        way = self._way()
+        if way is not None:
+            return _find, (way,)
+        if self._made_by is not None:
+            return _make, (self._made_by, self.enabled, self._export())
+        return _rebuild, (type(self), self.cat, self.name, self.enabled, self._export())
+
+    def __copy__(self: Self) -> Self:
+        return self
+
+    def __deepcopy__(self: Self, memo: Any) -> Self:
+        return self
+
+    def _way(self) -> tuple[str, ...] | None:
+        if self is ai:
+            return ()
+        above = self._parent._way() if self._parent is not None else None
+        if self._parent is None or above is None:
+            return None
+        key = next((k for k, child in self._parent._children.items() if child is self), None)
+        return None if key is None else (*above, key)
+
     # ---- For processes that are started afresh -------------------------------------------------
 
     def _snapshot(self) -> _Snapshot:
@@ -257,6 +279,33 @@ class DFTracerAI(Node):
             node.enabled = on
             for key, value in arguments:
                 node._adopt(key, value)
+
+
+def _find(way: tuple[str, ...]) -> DFTracerAI:
+    node: DFTracerAI = ai
+    for key in way:
+        node = node.derive(key)
+    return node
+
+
+def _make(node: DFTracerAI, enabled: bool, arguments: list[tuple[str, bytes]]) -> DFTracerAI:
+    return _with(node(enable=enabled), arguments)
+
+
+def _rebuild(
+    kind: type[DFTracerAI],
+    cat: str,
+    name: str,
+    enabled: bool,
+    arguments: list[tuple[str, bytes]],
+) -> DFTracerAI:
+    return _with(kind(cat=cat, name=name, enable=enabled), arguments)
+
+
+def _with(node: DFTracerAI, arguments: list[tuple[str, bytes]]) -> DFTracerAI:
+    for key, value in arguments:
+        node._adopt(key, value)
+    return node
 
 
 class _Table(type):

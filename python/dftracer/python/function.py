@@ -146,9 +146,27 @@ class dft_fn(Node):
     def relate_entity(self: Self, *_: Any, **__: Any) -> Self:
         return self
 
+    def __reduce__(self) -> Any:
+        return _rebuild, (type(self), self.cat, self.name, self.enabled, self._export())
+
+    def __copy__(self: Self) -> Self:
+        return self
+
+    def __deepcopy__(self: Self, memo: Any) -> Self:
+        return self
+
     def __repr__(self) -> str:
         state = "" if self.enabled else ", disabled"
         return f"<dft_fn cat={self.cat!r} name={self.name!r}{state}>"
+
+
+def _rebuild(
+    kind: type[dft_fn], cat: str, name: str, enabled: bool, arguments: list[tuple[str, bytes]]
+) -> dft_fn:
+    made = kind(cat, name, enable=enabled)
+    for key, value in arguments:
+        made._adopt(key, value)
+    return made
 
 
 def _with_attributes(target: Any) -> Capture:
