@@ -1,6 +1,7 @@
 #include "bind/inside.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "buffer/span.hpp"
 
@@ -14,7 +15,8 @@ using dft::buffer::Span;
 using dft::buffer::ThreadState;
 using dft::record::ArgType;
 
-static_assert(sizeof(dftracer_mark) == sizeof(Mark));
+static_assert(sizeof(dftracer_mark) == sizeof(Mark) && offsetof(Mark, start) == 16);
+static_assert(sizeof(dftracer_before) == sizeof(dft::buffer::Before));
 
 Span& span_of(dftracer_region* region) { return *reinterpret_cast<Span*>(region); }
 const Span& span_of(const dftracer_region* region) {
@@ -131,30 +133,35 @@ DFT_EXPORT void dftracer_close(dftracer_region* region, const void* args, std::s
   close_slow(span, bytes, size);
 }
 
-DFT_EXPORT std::uint64_t dftracer_resume(dftracer_region* region) {
-  return span_of(region).live != 0 ? dft::buffer::resume(span_of(region)) : 0;
+DFT_EXPORT void dftracer_resume(dftracer_region* region, dftracer_before* before) {
+  if (span_of(region).live == 0) return;
+  dft::buffer::resume(span_of(region), *reinterpret_cast<dft::buffer::Before*>(before));
 }
-DFT_EXPORT void dftracer_suspend(dftracer_region* region, std::uint64_t before) {
-  dft::buffer::suspend(span_of(region), before);
+DFT_EXPORT void dftracer_suspend(dftracer_region* region, const dftracer_before* before) {
+  dft::buffer::suspend(span_of(region), reinterpret_cast<const dft::buffer::Before*>(before));
 }
-DFT_EXPORT void dftracer_cross(dftracer_region* region) {
-  span_of(region).draft.head.flags |= dft::record::kOwnLane;
+DFT_EXPORT int dftracer_is_innermost(const dftracer_region* region) {
+  const ThreadState* t = dft::buffer::this_thread();
+  const Span& span = span_of(region);
+  return t != nullptr && t->live == span.live && t->parent == span.draft.head.id ? 1 : 0;
 }
 
 DFT_EXPORT void dftracer_mark_open(dftracer_mark* mark) { dft::buffer::open_mark(mark_of(mark)); }
 
 DFT_EXPORT void dftracer_mark_close(dftracer_mark* mark, std::uint64_t end, dftracer_names* names,
-                                    const void* args, std::size_t size) {
+                                    const void* args, std::size_t size, int crosses) {
   if (mark_of(mark).live == 0) return;
+  const std::uint8_t crossing = crosses != 0 ? dft::record::kOwnLane : 0;
   const std::uint64_t ids = resolve(*names);
   const auto* bytes = static_cast<const std::byte*>(args);
   if (name_id(ids) != 0 && category_id(ids) != 0) [[likely]] {
-    dft::buffer::close_mark(mark_of(mark), end, name_id(ids), category_id(ids), 0, bytes, size);
+    dft::buffer::close_mark(mark_of(mark), end, name_id(ids), category_id(ids), crossing, bytes,
+                            size);
     return;
   }
   Draft draft;
   draft.init();
-  const std::uint8_t flags = inline_names(draft, ids, *names);
+  const std::uint8_t flags = inline_names(draft, ids, *names) | crossing;
   draft.append(bytes, size);
   dft::buffer::close_mark(mark_of(mark), end, name_id(ids), category_id(ids), flags, draft.args(),
                           draft.args_size());

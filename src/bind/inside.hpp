@@ -18,8 +18,13 @@ struct dftracer_names {
   std::size_t category_size;
 };
 
-struct dftracer_mark {
+// Where a thread was before a region was entered again.
+struct dftracer_before {
   std::uint64_t opaque[3];
+};
+// Its third word is the time at which it began, in ticks.
+struct dftracer_mark {
+  std::uint64_t opaque[5];
 };
 
 // The id of an argument's key; 0 where it has none, and stands in the record itself.
@@ -35,16 +40,16 @@ void dftracer_complete_open(const dftracer_region* region, dftracer_names* names
 void dftracer_complete_with(dftracer_names* names, std::uint64_t start, std::uint64_t duration,
                             const void* args, std::size_t size);
 void dftracer_instant_with(dftracer_names* names, const void* args, std::size_t size);
-// As buffer::resume and buffer::suspend; the first `before` is DFTRACER_AROUND_IT.
-#define DFTRACER_AROUND_IT (~std::uint64_t{0})
-std::uint64_t dftracer_resume(dftracer_region* region);
-void dftracer_suspend(dftracer_region* region, std::uint64_t before);
-// From now on the region is taken to cross others.
-void dftracer_cross(dftracer_region* region);
+// As buffer::resume and buffer::suspend; `before` is null the first time.
+void dftracer_resume(dftracer_region* region, dftracer_before* before);
+void dftracer_suspend(dftracer_region* region, const dftracer_before* before);
+// 1 while nothing that began inside is open on this thread.
+int dftracer_is_innermost(const dftracer_region* region);
 
 void dftracer_mark_open(dftracer_mark* mark);
+// `crosses`: it is known to cross something that is no region.
 void dftracer_mark_close(dftracer_mark* mark, std::uint64_t end, dftracer_names* names,
-                         const void* args, std::size_t size);
+                         const void* args, std::size_t size, int crosses);
 void dftracer_metadata_with(const char* key, std::size_t key_size, const char* value,
                             std::size_t value_size);
 }

@@ -323,7 +323,7 @@ int callable_bool(PyObject* self) { return PyObject_IsTrue(function_of(self)->wr
 int function_setattr(PyObject* self, PyObject* name, PyObject* value) {
   Function& function = *function_of(self);
   for (const char* shared : {"__module__", "__doc__", "__name__", "__qualname__", "__annotations__",
-                             "__defaults__", "__kwdefaults__"}) {
+                             "__defaults__", "__kwdefaults__", "__code__"}) {
     if (PyUnicode_CompareWithASCIIString(name, shared) == 0)
       return PyObject_SetAttr(function.wrapped, name, value);
   }

@@ -127,7 +127,7 @@ PyObject* complete(PyObject*, PyObject* const* args, Py_ssize_t count) {
   const std::uint64_t start = unsigned_time(args[2]);
   const std::uint64_t duration = unsigned_time(args[3]);
   Entered* level = t_levels.open.empty() ? nullptr : t_levels.open.back();
-  if (level != nullptr && !level->used) {
+  if (level != nullptr && !level->used && dftracer_is_innermost(&level->region) != 0) {
     level->used = true;
     dftracer_complete_open(&level->region, &names, start, duration, arguments.data(),
                            arguments.size());

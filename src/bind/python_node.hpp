@@ -53,12 +53,12 @@ struct Ending {
   dftracer_mark* mark;
   std::uint64_t end;
   dftracer_names* names;
+  bool crosses;
 };
 // Records such events of a node, in this order.
 void close_marks(Node& node, std::string_view more, const Ending* endings, int count);
-// A part of the program ends that began at `start`: regions that were begun by hand inside it, and
-// go on, cross it.
-void note_end_of_part(std::uint64_t start);
+// Where a thread keeps the loop whose item was handed out last; see python_iter.cpp.
+void** newest_item();
 
 // Name and category of another event of a node.
 class OwnNames {

@@ -168,7 +168,7 @@ PyObject* node_reset(PyObject* self, PyObject*) {
 
 PyObject* node_flush(PyObject* self, PyObject*) {
   Node& node = *node_of(self);
-  const Ending ending{&node.clock, dftracer_ticks(), &node.names};
+  const Ending ending{&node.clock, dftracer_ticks(), &node.names, false};
   if (is_enabled(node)) close_marks(node, {}, &ending, 1);
   dftracer_mark_open(&node.clock);
   Py_RETURN_NONE;
@@ -204,17 +204,10 @@ void close_marks(Node& node, std::string_view more, const Ending* endings, int c
   all.assign(arguments_of(node));
   all.append(more);
   for (const Ending* it = endings; it != endings + count; ++it)
-    dftracer_mark_close(it->mark, it->end, it->names, all.data(), all.size());
+    dftracer_mark_close(it->mark, it->end, it->names, all.data(), all.size(), it->crosses);
   DFT_END_NODE();
 }
 
-void note_end_of_part(std::uint64_t start) {
-  if (g_started == nullptr) return;
-  TreeLock lock;
-  for (Open* open = g_started; open != nullptr; open = open->below) {
-    if (open->thread == t_per && open->start > start && open->region.opaque[0] != 0)
-      dftracer_cross(&open->region);
-  }
-}
+void** newest_item() { return &per_thread().newest_item; }
 
 }  // namespace dft::python

@@ -17,7 +17,8 @@ struct Suspended {
   dftracer_names* names;
   std::string captured;
   dftracer_region region;
-  std::uint64_t before;  // what was innermost when it was resumed
+  dftracer_before before;  // where the thread was when it was resumed
+  bool moved;              // it is not where it began: `before` holds
   std::uint64_t resumed;
   std::uint64_t busy;
   long long count;
@@ -50,9 +51,9 @@ Step* step_of(PyObject* object) { return reinterpret_cast<Step*>(object); }
 void go_in(Suspended& s) {
   if (s.state == State::kFresh) {
     dftracer_open(&s.region, s.names);
-    s.before = DFTRACER_AROUND_IT;
   } else if (s.state == State::kAway) {
-    s.before = dftracer_resume(&s.region);
+    dftracer_resume(&s.region, &s.before);
+    s.moved = true;
   } else {
     return;
   }
@@ -63,7 +64,7 @@ void go_in(Suspended& s) {
 void go_out(Suspended& s) {
   if (s.state != State::kInside) return;
   s.busy += dftracer_ticks() - s.resumed;
-  dftracer_suspend(&s.region, s.before);
+  dftracer_suspend(&s.region, s.moved ? &s.before : nullptr);
   s.state = State::kAway;
 }
 
@@ -73,7 +74,7 @@ void finish(Suspended& s) {
   if (s.state == State::kInside) {
     s.busy += dftracer_ticks() - s.resumed;
     // Entered again, it is not where it was: it leaves the stack before it ends.
-    if (s.before != DFTRACER_AROUND_IT) dftracer_suspend(&s.region, s.before);
+    if (s.moved) dftracer_suspend(&s.region, &s.before);
   }
   s.state = State::kOver;
   if (!began || s.region.opaque[0] == 0) return;

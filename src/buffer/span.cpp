@@ -152,35 +152,42 @@ void close_span(Span& span, std::uint64_t end) noexcept {
   close_span_with(span, end, span.draft.args(), span.draft.args_size());
 }
 
-std::uint64_t resume(Span& span) noexcept {
+void resume(Span& span, Before& before) noexcept {
+  before = {};
   ThreadState* t = this_thread();
   if (t == nullptr || !same_epoch(t->live, span.live)) {
     drop_span(span);  // a forked child does not go on with its parent's spans
-    return 0;
+    return;
   }
   take_back(*t);
-  const std::uint64_t before = t->parent;
-  const std::uint32_t level = ++t->level;
-  t->parent = span.draft.head.id;
-  if (level <= kStackDepth) t->stack[level - 1] = span.draft.head.id;
+  const record::Head& head = span.draft.head;
+  before = {t->parent, 0, t->level};
+  if (head.level <= kStackDepth) {
+    before.covered = t->stack[head.level - 1];
+    t->stack[head.level - 1] = head.id;
+  }
+  // What begins inside is one level below the span, wherever it was entered from.
+  t->level = head.level;
+  t->parent = head.id;
   span.live = t->live;
-  return before;
 }
 
-void suspend(Span& span, std::uint64_t before) noexcept {
+void suspend(Span& span, const Before* before) noexcept {
   if (span.live == 0) return;
-  span.draft.head.flags |= record::kOwnLane;
+  record::Head& head = span.draft.head;
+  head.flags |= record::kOwnLane;
   ThreadState* t = this_thread();
   if (t == nullptr || t->live != span.live) return;
   // Spans that were opened inside and are still open leave the stack with it.
-  const std::uint64_t id = span.draft.head.id;
-  std::uint32_t level = t->level;
-  if (t->parent != id) {
-    while (level > 0 && (level > kStackDepth || t->stack[level - 1] != id)) --level;
-    if (level == 0) return;
+  if (t->parent != head.id && !on_stack(*t, head.id, head.level)) return;
+  if (before == nullptr) {
+    t->level = head.level - 1u;
+    t->parent = head.parent;
+    return;
   }
-  t->level = level - 1;
-  t->parent = before == kAroundIt ? span.draft.head.parent : before;
+  t->level = before->level;
+  t->parent = before->parent;
+  if (head.level <= kStackDepth) t->stack[head.level - 1] = before->covered;
 }
 
 void open_mark(Mark& mark) noexcept {
@@ -189,8 +196,7 @@ void open_mark(Mark& mark) noexcept {
     mark.live = 0;
     return;
   }
-  mark.live = t->live;
-  mark.id = new_id(*t);
+  mark = {t->live, new_id(*t), 0, t->parent, t->level + 1};
   mark.start = record::ticks();
 }
 
@@ -201,12 +207,13 @@ void close_mark(Mark& mark, std::uint64_t end, std::uint32_t name, std::uint32_t
   ThreadState* t = this_thread();
   if (t == nullptr || !same_epoch(t->live, live)) return;
   take_back(*t);
-  const std::uint32_t level = t->level + 1;
-  const record::Head head{0,          record::Kind::kSpan,
-                          flags,      static_cast<std::uint16_t>(level < 0xffff ? level : 0xffff),
-                          name,       category,
-                          mark.id,    t->parent,
-                          mark.start, end - mark.start};
+  if (t->parent != mark.parent || t->live != live) flags |= record::kOwnLane;
+  const record::Head head{
+      0,          record::Kind::kSpan,
+      flags,      static_cast<std::uint16_t>(mark.level < 0xffff ? mark.level : 0xffff),
+      name,       category,
+      mark.id,    mark.parent,
+      mark.start, end - mark.start};
   write_record(t->live, head, args, size);
 }
 

@@ -177,21 +177,27 @@ void close_span_with(Span& span, std::uint64_t end, const std::byte* args,
 void drop_span(Span& span) noexcept;
 
 // A span of a generator or a coroutine is left and entered again, on whatever thread, many times:
-// what runs meanwhile is not inside it. `resume` gives the span that was innermost before, which
-// `suspend` puts back; the first time that is the span around it. A span that was ever left gets a
+// what runs meanwhile is not inside it. `resume` tells where the thread was before, and `suspend`
+// puts it back there; nullptr is where it was when the span began. A span that was ever left gets a
 // lane of its own.
-inline constexpr std::uint64_t kAroundIt = ~std::uint64_t{0};
-std::uint64_t resume(Span& span) noexcept;
-void suspend(Span& span, std::uint64_t before) noexcept;
+struct Before {
+  std::uint64_t parent;
+  std::uint64_t covered;  // what the thread's stack had at the span's own level
+  std::uint32_t level;
+};
+void resume(Span& span, Before& before) noexcept;
+void suspend(Span& span, const Before* before) noexcept;
 
 // A span that has no inside: what runs between its ends is beside it, not below it.
 struct Mark {
   std::uint64_t live;  // 0: not recording
   std::uint64_t id;
   std::uint64_t start;
+  std::uint64_t parent;
+  std::uint64_t level;
 };
 void open_mark(Mark& mark) noexcept;
-// `flags` as in the head, where the names are in front of the arguments.
+// `flags` as in the head. A mark that ends among other spans than it began crosses them.
 void close_mark(Mark& mark, std::uint64_t end, std::uint32_t name, std::uint32_t category,
                 std::uint8_t flags, const std::byte* args, std::size_t size) noexcept;
 

@@ -377,13 +377,17 @@ TEST_CASE("a span that is left is not around what runs meanwhile") {
   Open generator;
   Open inside;
   inside.close();
-  dft::buffer::suspend(generator.span, dft::buffer::kAroundIt);
+  dft::buffer::suspend(generator.span, nullptr);
   Open beside;
-  const std::uint64_t before = dft::buffer::resume(generator.span);
-  CHECK(before == beside.id);
+  Open deeper;
+  dft::buffer::Before before;
+  dft::buffer::resume(generator.span, before);
+  CHECK(before.parent == deeper.id);
   Open again;
   again.close();
-  dft::buffer::suspend(generator.span, before);
+  dft::buffer::suspend(generator.span, &before);
+  CHECK(this_thread()->level == 3);
+  deeper.close();
   beside.close();
   generator.close_slowly();
   Open after;
@@ -394,7 +398,9 @@ TEST_CASE("a span that is left is not around what runs meanwhile") {
   CHECK(spans[beside.id].parent == outer.id);
   CHECK(spans[beside.id].level == 2);
   CHECK(spans[again.id].parent == generator.id);
-  CHECK(spans[again.id].level == 4);
+  CHECK(spans[again.id].level == 3);
+  CHECK(spans[deeper.id].level == 3);
+  CHECK((spans[deeper.id].flags & kOwnLane) == 0);
   CHECK((spans[generator.id].flags & kOwnLane) != 0);
   CHECK(spans[generator.id].parent == outer.id);
   CHECK((spans[beside.id].flags & kOwnLane) == 0);
@@ -414,7 +420,7 @@ TEST_CASE("what was opened inside a span and is open when it is left leaves with
   Recording recording;
   Open generator;
   Open held;
-  dft::buffer::suspend(generator.span, dft::buffer::kAroundIt);
+  dft::buffer::suspend(generator.span, nullptr);
   CHECK(this_thread()->level == 0);
   CHECK(this_thread()->parent == 0);
   Open other;
@@ -431,15 +437,16 @@ TEST_CASE("a span is entered again on another thread") {
   Recording recording;
   Open outer;
   Open coroutine;
-  dft::buffer::suspend(coroutine.span, dft::buffer::kAroundIt);
+  dft::buffer::suspend(coroutine.span, nullptr);
   std::uint64_t inner = 0;
   std::thread([&] {
-    const std::uint64_t before = dft::buffer::resume(coroutine.span);
-    CHECK(before == 0);
+    dft::buffer::Before before;
+    dft::buffer::resume(coroutine.span, before);
+    CHECK(before.parent == 0);
     Open span;
     inner = span.id;
     span.close();
-    dft::buffer::suspend(coroutine.span, before);
+    dft::buffer::suspend(coroutine.span, &before);
     CHECK(this_thread()->level == 0);
     close_span(coroutine.span, dft::record::ticks());
   }).join();
@@ -455,10 +462,11 @@ TEST_CASE("a span of a trace that is closed is not resumed") {
   {
     Recording recording;
     open = new Open;
-    dft::buffer::suspend(open->span, dft::buffer::kAroundIt);
+    dft::buffer::suspend(open->span, nullptr);
   }
   Recording recording;
-  CHECK(dft::buffer::resume(open->span) == 0);
+  dft::buffer::Before before;
+  dft::buffer::resume(open->span, before);
   CHECK(open->span.live == 0);
   CHECK(this_thread()->level == 0);
   CHECK(recording.spans().empty());
@@ -483,4 +491,26 @@ TEST_CASE("a mark has no inside") {
   CHECK(spans[id].level == 2);
   CHECK(spans[beside.id].parent == outer.id);
   CHECK(spans[id].start <= spans[beside.id].start);
+}
+
+TEST_CASE("a mark that ends among other spans than it began has a lane of its own") {
+  Recording recording;
+  Open outer;
+  dft::buffer::Mark around;
+  dft::buffer::open_mark(around);
+  Open open;
+  const std::uint64_t inside = around.id;
+  dft::buffer::close_mark(around, dft::record::ticks(), 1, 2, 0, nullptr, 0);
+  dft::buffer::Mark across;
+  dft::buffer::open_mark(across);
+  const std::uint64_t beyond = across.id;
+  open.close();
+  dft::buffer::close_mark(across, dft::record::ticks(), 1, 2, 0, nullptr, 0);
+  outer.close();
+  auto spans = recording.spans();
+  CHECK((spans[inside].flags & kOwnLane) != 0);
+  CHECK(spans[inside].parent == outer.id);
+  CHECK((spans[beyond].flags & kOwnLane) != 0);
+  CHECK(spans[beyond].parent == open.id);
+  CHECK(spans[beyond].level == 3);
 }

@@ -27,6 +27,14 @@ _KINDS = (
 )
 
 
+# Functions of these names are bound by the class as if they were decorated, if they are functions.
+_IMPLICIT: dict[str, Any] = {
+    "__new__": staticmethod,
+    "__init_subclass__": classmethod,
+    "__class_getitem__": classmethod,
+}
+
+
 def _code_flags(target: Any) -> int:
     while True:
         if isinstance(target, functools.partial):
@@ -129,7 +137,9 @@ def recorded(
         return _class(node, target, name)
     if not callable(target):
         return _other(node, target, name)
-    return _callable(node, target, name, capture)
+    bind = _IMPLICIT.get(target.__name__) if isinstance(target, FunctionType) else None
+    made = _callable(node, target, name, capture)
+    return made if bind is None else bind(made)
 
 
 def reduce(made: Any, node: Node, target: Any, name: str | None) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar, overload
 from dftracer.python._engine import Iter, Node
 from dftracer.python._switch import ON
 from dftracer.python._wrap import recorded
-from dftracer.python.names import ROOT_CAT, ROOT_NAME
+from dftracer.python.names import ROOT_CAT, ROOT_NAME, text_of
 
 __all__ = [
     "AI",
@@ -80,7 +80,7 @@ class DFTracerAI(Node):
         enable: bool = True,
         args: Arguments | None = None,
     ) -> None:
-        self._define(str(cat), str(cat if name is None else name))
+        self._define(text_of(cat), text_of(cat if name is None else name))
         self._set_up(None, enable)
         self.update(epoch=epoch, step=step, image_idx=image_idx, image_size=image_size, args=args)
 
@@ -188,8 +188,8 @@ class DFTracerAI(Node):
     ) -> Iterator[T]:
         """Each item gives two events: NAME.iter, the wait for it, and NAME.block, the loop's body.
         Both count the items."""
-        wait = str(iter_name or f"{self.name}.iter") if include_iter else None
-        body = str(block_name or f"{self.name}.block") if include_block else None
+        wait = text_of(iter_name or f"{self.name}.iter") if include_iter else None
+        body = text_of(block_name or f"{self.name}.block") if include_block else None
         return Iter(self, iterable, wait, body, "count")
 
     @property
@@ -199,6 +199,7 @@ class DFTracerAI(Node):
 
     def derive(self, name: str) -> DFTracerAI:
         """The child called NAME.`name`, made when it is first asked for."""
+        name = text_of(name)
         known = self._children.get(name)
         if known is not None:
             return known

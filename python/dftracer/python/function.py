@@ -9,6 +9,7 @@ from typing import Any, TypeVar, overload
 from dftracer.python._engine import Iter, Node
 from dftracer.python._switch import ON
 from dftracer.python._wrap import Capture, recorded
+from dftracer.python.names import text_of
 
 __all__ = ["dft_fn"]
 
@@ -63,7 +64,7 @@ class dft_fn(Node):
     ) -> None:
         if not name:
             name = sys._getframe(1).f_code.co_name
-        self._define(str(cat), str(name))
+        self._define(text_of(cat), text_of(name))
         self.enabled = bool(enable)
         self.update(epoch=epoch, step=step, image_idx=image_idx, image_size=image_size)
         self.reset()
@@ -115,8 +116,8 @@ class dft_fn(Node):
     def iter(self, func: Iterable[T], name: str = "loop", iter_name: str = "step") -> Iterator[T]:
         """Each item gives two events: NAME.iter, the wait for it, and NAME.yield, the loop's body,
         with the number of the item as `iter_name`."""
-        name = name or "loop"
-        return Iter(self, func, f"{name}.iter", f"{name}.yield", str(iter_name or "step"))
+        name = text_of(name or "loop")
+        return Iter(self, func, f"{name}.iter", f"{name}.yield", text_of(iter_name or "step"))
 
     def log_metadata(self, key: str, value: Any) -> None:
         """Record a key and a value that hold for the whole process."""

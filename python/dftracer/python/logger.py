@@ -15,6 +15,31 @@ Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Arguments = Optional[Mapping[str, Any]]
 
 
+_told = False
+
+
+def _end_with_ctrl_c() -> None:
+    """A program that Ctrl-C ends dies by the signal, and no library hears of it: complete the file
+    when the interpreter ends."""
+    global _told
+    if _told:
+        return
+    _told = True
+    import atexit
+
+    atexit.register(_complete_after_ctrl_c)
+
+
+def _complete_after_ctrl_c() -> None:
+    from dftracer import _core
+
+    if isinstance(getattr(sys, "last_value", None), KeyboardInterrupt):
+        for _ in range(100):  # as many as have initialised it
+            if not _core.active():
+                break
+            _core.finalize()
+
+
 class dftracer:
     """Starts and ends the trace of this process, and records single events into it.
 
@@ -48,12 +73,13 @@ class dftracer:
                     data_dir = ":".join(os.fsdecode(path) for path in data_dir)
                 rank = -1 if process_id is None else int(process_id)
                 recording = _core.initialize(logfile, data_dir, rank)
-            except (TypeError, ValueError, OverflowError) as error:
+            except Exception as error:
                 # A mistake in what describes the program must not end the program.
                 print(f"dftracer: initialize_log: {error}; nothing is recorded", file=sys.stderr)
                 return log
             if recording:
                 log.start_time = _core.time()
+                _end_with_ctrl_c()
                 _children.follow(logfile, data_dir, rank)
         elif wanted():
             print(

@@ -27,6 +27,15 @@ START_METADATA_NAME = "start"
 STOP_METADATA_NAME = "end"
 
 
+def text_of(value: object) -> str:
+    """A name as text. What is none is shown by its type: its own words may be wrong, or raise."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    return int.__repr__(value) if isinstance(value, int) else type(value).__name__
+
+
 def _with_suffix(name: str, suffix: str) -> str:
     ending = CTX_SEPARATOR + suffix
     return name if name.endswith(ending) else name + ending
