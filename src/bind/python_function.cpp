@@ -13,6 +13,7 @@ namespace dft::python {
 
 PyTypeObject* g_function_type = nullptr;
 PyTypeObject* g_callable_type = nullptr;
+PyTypeObject* g_object_type = nullptr;
 
 namespace {
 
@@ -288,10 +289,8 @@ PyObject* function_getattr(PyObject* self, PyObject* name) {
   Function& function = *function_of(self);
   if (function.wrapped != nullptr && PyUnicode_Check(name) && PyUnicode_GET_LENGTH(name) > 4 &&
       PyUnicode_READ_CHAR(name, 0) == '_') {
-    for (const char* hidden : {"__module__", "__doc__"}) {
-      if (PyUnicode_CompareWithASCIIString(name, hidden) == 0)
-        return PyObject_GetAttr(function.wrapped, name);
-    }
+    if (PyUnicode_CompareWithASCIIString(name, "__module__") == 0)
+      return PyObject_GetAttr(function.wrapped, name);
   }
   PyObject* found = PyObject_GenericGetAttr(self, name);
   if (found != nullptr || function.wrapped == nullptr ||
@@ -364,8 +363,13 @@ PyMemberDef g_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Function, weak), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
+PyObject* function_doc(PyObject* self, void*) {
+  return PyObject_GetAttrString(function_of(self)->wrapped, "__doc__");
+}
+
 PyGetSetDef g_getset[] = {
     {"__class__", function_class, nullptr, nullptr, nullptr},
+    {"__doc__", function_doc, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
@@ -389,15 +393,21 @@ PyType_Slot g_function_slots[] = {DFT_FUNCTION_SLOTS,
                                   {0, nullptr}};
 PyType_Spec g_function_spec = {"dftracer._core.Function", sizeof(Function), 0,
                                kFlags | Py_TPFLAGS_METHOD_DESCRIPTOR, g_function_slots};
-PyType_Slot g_callable_slots[] = {DFT_FUNCTION_SLOTS,
-                                  {Py_tp_descr_get, as_slot(callable_get)},
-                                  {Py_tp_setattro, as_slot(callable_setattr)},
-                                  {Py_tp_richcompare, as_slot(callable_compare)},
-                                  {Py_tp_hash, as_slot(callable_hash)},
-                                  {Py_nb_bool, as_slot(callable_bool)},
-                                  {0, nullptr}};
+// clang-format off
+#define DFT_OBJECT_SLOTS                                                                   \
+  DFT_FUNCTION_SLOTS, {Py_tp_setattro, as_slot(callable_setattr)},                         \
+  {Py_tp_richcompare, as_slot(callable_compare)}, {Py_tp_hash, as_slot(callable_hash)},    \
+  {Py_nb_bool, as_slot(callable_bool)}
+// clang-format on
+
+// What binds in a way of its own, and what does not bind at all.
+PyType_Slot g_callable_slots[] = {
+    DFT_OBJECT_SLOTS, {Py_tp_descr_get, as_slot(callable_get)}, {0, nullptr}};
 PyType_Spec g_callable_spec = {"dftracer._core.Callable", sizeof(Function), 0, kFlags,
                                g_callable_slots};
+PyType_Slot g_object_slots[] = {DFT_OBJECT_SLOTS, {0, nullptr}};
+PyType_Spec g_object_spec = {"dftracer._core.CallableObject", sizeof(Function), 0, kFlags,
+                             g_object_slots};
 
 }  // namespace
 
@@ -405,10 +415,13 @@ bool add_function_types(PyObject* module) {
   if (g_function_type == nullptr) {
     g_function_type = make_type(g_function_spec);
     g_callable_type = make_type(g_callable_spec);
-    if (g_function_type == nullptr || g_callable_type == nullptr) return false;
+    g_object_type = make_type(g_object_spec);
+    if (g_function_type == nullptr || g_callable_type == nullptr || g_object_type == nullptr)
+      return false;
   }
   return add_type(module, "Function", g_function_type) &&
-         add_type(module, "Callable", g_callable_type);
+         add_type(module, "Callable", g_callable_type) &&
+         add_type(module, "CallableObject", g_object_type);
 }
 
 }  // namespace dft::python

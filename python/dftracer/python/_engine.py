@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from dftracer.python._switch import ON
 
 if TYPE_CHECKING or ON:
-    from dftracer._core import Callable, Function, Iter, Node
+    from dftracer._core import Callable, CallableObject, Function, Iter, Node
 else:
     from dftracer.python._off import Function, Iter, Node
 
-    Callable = Function
+    Callable = CallableObject = Function
 
-__all__ = ["Callable", "Function", "Iter", "Node"]
+__all__ = ["Callable", "CallableObject", "Function", "Iter", "Node"]

@@ -7,7 +7,7 @@ import sys
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
-from dftracer.python._engine import Callable, Function, Node
+from dftracer.python._engine import Callable, CallableObject, Function, Node
 
 __all__ = ["Capture", "recorded"]
 
@@ -56,7 +56,10 @@ def _kind(target: Any) -> int:
 
 
 def _callable(node: Node, target: Any, name: str | None, capture: Capture | None) -> Any:
-    made = Function if isinstance(target, FunctionType) else Callable
+    if isinstance(target, FunctionType):
+        made: type[Function] = Function
+    else:
+        made = Callable if hasattr(type(target), "__get__") else CallableObject
     from_self = capture is not None and _begins_with_self(target)
     wrapper = made(node, target, _kind(target), name, capture, from_self)
     own = getattr(target, "__dict__", None)
