@@ -131,6 +131,8 @@ PyObject* special_get(PyObject* self, PyObject* object, PyObject*) {
     return self;
   }
   const auto& special = *reinterpret_cast<Special*>(self);
+  // A node that is made for one block would stay alive through it, until the garbage collector.
+  if (node_of(object)->pinned) return PyCFunction_New(special.method, object);
   PyObject*& kept = node_of(object)->*special.kept;
   if (kept == nullptr) kept = PyCFunction_New(special.method, object);
   Py_XINCREF(kept);

@@ -6,6 +6,7 @@
 
 #include "bind/inside.hpp"
 #include "record/event.hpp"
+#include "sink/escape.hpp"
 
 namespace dft::python {
 namespace {
@@ -148,7 +149,7 @@ bool is_container(PyObject* object) {
          PyAnySet_Check(object);
 }
 
-// Writes JSON in plain ASCII without blanks, the form that the sink takes as it is.
+// Writes JSON without blanks, the form that the sink takes as it is.
 class Json {
  public:
   explicit Json(std::string& out) : out_(out) {}
@@ -170,10 +171,10 @@ class Json {
     } else if (PyUnicode_Check(object)) {
       string(object);
     } else if (PyBytes_Check(object)) {
-      bytes(PyBytes_AS_STRING(object), PyBytes_GET_SIZE(object));
+      string(object);
     } else if (is_container(object)) {
       if (depth >= kDepth) {
-        bytes(type_name(object), static_cast<Py_ssize_t>(std::strlen(type_name(object))));
+        quoted(type_name(object));
         return true;
       }
       return PyDict_Check(object) ? dict(object, depth) : sequence(object, depth);
@@ -182,7 +183,7 @@ class Json {
       Py_DECREF(plain);
       return done;
     } else {
-      bytes(type_name(object), static_cast<Py_ssize_t>(std::strlen(type_name(object))));
+      quoted(type_name(object));
     }
     return true;
   }
@@ -209,53 +210,20 @@ class Json {
   }
 
   void string(PyObject* text) {
-    static PyObject* encode = nullptr;
-    if (encode == nullptr) {
-      PyObject* module = PyImport_ImportModule("_json");
-      if (module != nullptr) encode = attribute(module, "encode_basestring_ascii");
-      Py_XDECREF(module);
-    }
-    PyObject* plain = without_surrogates(text);
-    PyObject* quoted = encode != nullptr && plain != nullptr
-                           ? PyObject_CallFunctionObjArgs(encode, plain, nullptr)
-                           : nullptr;
-    Py_ssize_t size = 0;
-    const char* ascii = quoted != nullptr ? PyUnicode_AsUTF8AndSize(quoted, &size) : nullptr;
-    if (ascii != nullptr) {
-      out_.append(ascii, static_cast<std::size_t>(size));
-    } else {
-      out_ += "null";
-    }
-    PyErr_Clear();
-    Py_XDECREF(quoted);
-    Py_XDECREF(plain);
-  }
-
-  // An exact str that every reader takes. A byte that is no text is shown as everywhere in the
-  // trace, as U+EF00 and the byte.
-  static PyObject* without_surrogates(PyObject* text) {
     PyObject* held = nullptr;
-    const std::string_view bytes = text_of(text, held);
-    PyObject* decoded = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()),
-                                             "surrogateescape");
-    const bool whole = held == nullptr;
+    quoted(text_of(text, held));
     Py_XDECREF(held);
-    if (decoded == nullptr || whole) return decoded;
-    const Py_ssize_t length = PyUnicode_GET_LENGTH(decoded);
-    PyObject* shown = PyUnicode_New(length, 0x10ffff);
-    for (Py_ssize_t i = 0; shown != nullptr && i < length; ++i) {
-      const Py_UCS4 c = PyUnicode_READ_CHAR(decoded, i);
-      PyUnicode_WriteChar(shown, i, c >= 0xdc80 && c <= 0xdcff ? 0xef00 + (c & 0xff) : c);
-    }
-    Py_DECREF(decoded);
-    return shown;
   }
 
-  void bytes(const char* data, Py_ssize_t size) {
-    PyObject* object = PyBytes_FromStringAndSize(data, size);
-    if (object != nullptr) string(object);
-    Py_XDECREF(object);
-    PyErr_Clear();
+  // By the trace's own escaper, so that text looks the same wherever it stands.
+  void quoted(std::string_view text) {
+    const std::size_t begin = out_.size();
+    out_.resize(begin + text.size() * sink::kEscapeGrowth + 2);
+    char* at = out_.data() + begin;
+    *at++ = '"';
+    at = sink::escape(at, text);
+    *at++ = '"';
+    out_.resize(static_cast<std::size_t>(at - out_.data()));
   }
 
   // As JSON writers usually show keys that are no strings.
@@ -268,7 +236,7 @@ class Json {
     const bool simple = object == Py_None || PyLong_Check(object) || PyFloat_Check(object);
     if (!simple || !Json(text).write(object, 0)) text = type_name(object);
     if (text.front() == '"') text = text.substr(1, text.size() - 2);
-    bytes(text.data(), static_cast<Py_ssize_t>(text.size()));
+    quoted(text);
   }
 
   bool dict(PyObject* object, int depth) {

@@ -22,8 +22,9 @@ constexpr auto kTable = make_table();
 
 bool follows(unsigned char c) { return (c & 0xc0) == 0x80; }
 
-// Length of the valid UTF-8 sequence at p, 0 if there is none or it is one that we use ourselves.
-std::size_t sequence(const unsigned char* p, std::size_t left) {
+}  // namespace
+
+std::size_t utf8_sequence(const unsigned char* p, std::size_t left) noexcept {
   const unsigned char a = p[0];
   if (a >= 0xc2 && a <= 0xdf) return left >= 2 && follows(p[1]) ? 2 : 0;
   if (a >= 0xe0 && a <= 0xef) {
@@ -42,8 +43,6 @@ std::size_t sequence(const unsigned char* p, std::size_t left) {
   return 0;
 }
 
-}  // namespace
-
 char* escape(char* to, std::string_view bytes) noexcept {
   const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
   const auto* end = p + bytes.size();
@@ -52,7 +51,7 @@ char* escape(char* to, std::string_view bytes) noexcept {
     if (what == 0) [[likely]] {
       *to++ = static_cast<char>(*p++);
     } else if (what == 1) {
-      const std::size_t n = sequence(p, static_cast<std::size_t>(end - p));
+      const std::size_t n = utf8_sequence(p, static_cast<std::size_t>(end - p));
       if (n == 0) {
         std::memcpy(to, "\\uef", 4);
         to[4] = kHex[*p >> 4];

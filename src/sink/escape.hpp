@@ -16,4 +16,8 @@ inline constexpr std::size_t kEscapeGrowth = 6;
 // nothing is ambiguous.
 char* escape(char* to, std::string_view bytes) noexcept;
 
+// Length of the valid UTF-8 sequence that begins with a byte past ASCII; 0 if there is none, or if
+// it is one that stands for a byte.
+std::size_t utf8_sequence(const unsigned char* p, std::size_t left) noexcept;
+
 }  // namespace dft::sink

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "sink/escape.hpp"
+
 namespace dft::sink {
 namespace {
 
@@ -71,7 +73,14 @@ class Check {
     while (at_ != end_) {
       const char c = *at_++;
       if (c == '"') return true;
-      if (c < ' ' || c > '~') return false;  // char may be signed or not: both ends are outside
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < ' ' || byte == 0x7f) return false;
+      if (byte > 0x7f) {
+        const auto* p = reinterpret_cast<const unsigned char*>(at_ - 1);
+        const std::size_t length = utf8_sequence(p, static_cast<std::size_t>(end_ - at_) + 1);
+        if (length == 0) return false;
+        at_ += length - 1;
+      }
       if (c == '\\' && !escaped()) return false;
     }
     return false;

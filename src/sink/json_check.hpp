@@ -5,7 +5,7 @@
 
 namespace dft::sink {
 
-// One value in plain ASCII, without blanks or line breaks, nested at most 64 deep.
+// One value as our escaper writes text, without blanks or line breaks, nested at most 64 deep.
 bool is_json(std::string_view text) noexcept;
 
 }  // namespace dft::sink

@@ -5,8 +5,6 @@ Importing this has no effect. Nothing is recorded unless DFTRACER_ENABLE=1 is se
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from dftracer.python._switch import ON as DFTRACER_ENABLE
 from dftracer.python.ai import (
     AI,
@@ -45,7 +43,10 @@ from dftracer.python.names import (
     get_iter_handle_name,
 )
 
-if TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take longer than all the rest
+    from typing import Any
+
     from dftracer.python.compat import (
         DFTRACER_ENABLE_ENV,
         DFTRACER_INIT_ENV,

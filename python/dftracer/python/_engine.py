@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dftracer.python._switch import ON
 
+TYPE_CHECKING = False
 if TYPE_CHECKING or ON:
     from dftracer._core import Callable, CallableObject, Function, Iter, Node
 else:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take longer than all the rest
+    from collections.abc import Iterable, Iterator
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
+    Self = TypeVar("Self", bound="Node")
 
 __all__ = ["Iter", "Node"]
-
-T = TypeVar("T")
-Self = TypeVar("Self", bound="Node")
 
 
 class Node:

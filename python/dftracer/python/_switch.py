@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["ON", "wanted"]
+__all__ = ["ON", "WANTED", "wanted"]
 
 _OFF = ("", "0", "false", "no", "off")
 
@@ -28,5 +28,6 @@ def _has_extension() -> bool:
     return True
 
 
+WANTED = wanted()
 # Switched off, neither the extension nor the library is loaded.
-ON = wanted() and _has_extension()
+ON = WANTED and _has_extension()

@@ -8,14 +8,29 @@ annotation is a child, and its name is the event's.
 from __future__ import annotations
 
 import sys
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, TypeVar, overload
 
 from dftracer.python._engine import Iter, Node
 from dftracer.python._switch import ON
-from dftracer.python._wrap import recorded
 from dftracer.python.names import ROOT_CAT, ROOT_NAME, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take longer than all the rest
+    import weakref
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any, ClassVar, TypeVar, overload
+
+    F = TypeVar("F", bound=Callable[..., Any])
+    P = TypeVar("P", bound=property)
+    T = TypeVar("T")
+    Self = TypeVar("Self", bound="DFTracerAI")
+    Arguments = Mapping[str, Any]
+    # For each node: the way to it, its switch, and what it was given.
+    _Snapshot = list[tuple[tuple[str, ...], bool, list[tuple[str, bytes]]]]
+else:
+
+    def overload(function):
+        return function
+
 
 __all__ = [
     "AI",
@@ -38,14 +53,6 @@ __all__ = [
     "device",
     "pipeline",
 ]
-
-F = TypeVar("F", bound=Callable[..., Any])
-P = TypeVar("P", bound=property)
-T = TypeVar("T")
-Self = TypeVar("Self", bound="DFTracerAI")
-Arguments = Mapping[str, Any]
-# For each node: the way to it, its switch, and what it was given.
-_Snapshot = list[tuple[tuple[str, ...], bool, list[tuple[str, bytes]]]]
 
 _hinted = False
 
@@ -146,11 +153,10 @@ class DFTracerAI(Node):
         if target is not None:
             if not ON:
                 return target
-            made_by = self._made_by
-            if made_by is not None and self._follows_no_switch:
-                if made_by._decorated is None:
-                    made_by._decorated = weakref.WeakSet()
-                made_by._decorated.add(self)
+            from dftracer.python._wrap import recorded
+
+            if self._made_by is not None and self._follows_no_switch:
+                self._made_by._remember(self)
             return recorded(self, target)
         if not ON:
             return self
@@ -177,6 +183,14 @@ class DFTracerAI(Node):
 
     _made_by: DFTracerAI | None = None
     _follows_no_switch = False
+
+    def _remember(self, decorating: DFTracerAI) -> None:
+        """A function was decorated with parentheses: disable() of this node will not reach it."""
+        if self._decorated is None:
+            import weakref
+
+            self._decorated = weakref.WeakSet()
+        self._decorated.add(decorating)
 
     def iter(
         self,

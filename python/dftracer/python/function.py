@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar, overload
 
 from dftracer.python._engine import Iter, Node
 from dftracer.python._switch import ON
-from dftracer.python._wrap import Capture, recorded
 from dftracer.python.names import text_of
 
-__all__ = ["dft_fn"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take longer than all the rest
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any, TypeVar, overload
 
-F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
-Self = TypeVar("Self", bound="dft_fn")
-Decorator = Callable[[F], F]
+    from dftracer.python._wrap import Capture
+
+    F = TypeVar("F", bound=Callable[..., Any])
+    T = TypeVar("T")
+    Self = TypeVar("Self", bound="dft_fn")
+    Decorator = Callable[[F], F]
+else:
+
+    def overload(function):
+        return function
+
+
+__all__ = ["dft_fn"]
 
 # What a call says of itself in its parameters, or in attributes of its object.
 _CAPTURED = ("epoch", "step", "image_idx", "image_size")
@@ -103,6 +112,8 @@ class dft_fn(Node):
             return lambda late: self._decorate(late, target, capture)
         if not ON:
             return target
+        from dftracer.python._wrap import recorded
+
         found = capture(target)
         return recorded(self, target, name or _name_of(target), found or None)
 

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from typing import Any, Optional, Union
 
-from dftracer.python._switch import ON, wanted
+from dftracer.python._switch import ON, WANTED, wanted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take longer than all the rest
+    from collections.abc import Mapping
+    from typing import Any, Optional, Union
+
+    Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
+    Arguments = Optional[Mapping[str, Any]]
 
 __all__ = ["dftracer"]
 
-Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
-Arguments = Optional[Mapping[str, Any]]
-
 
 _told = False
+_said = False
+
+
+def _say_once() -> bool:
+    global _said
+    before, _said = _said, True
+    return not before
 
 
 def _end_with_ctrl_c() -> None:
@@ -81,7 +91,7 @@ class dftracer:
                 log.start_time = _core.time()
                 _end_with_ctrl_c()
                 _children.follow(logfile, data_dir, rank)
-        elif wanted():
+        elif not WANTED and wanted() and _say_once():
             print(
                 "dftracer: DFTRACER_ENABLE was set after dftracer was imported: nothing will be "
                 "recorded. Set it before the program starts, or before the import.",

@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-from dftracer.python.ai import *  # noqa: F403
+from dftracer.python.ai import AI, DFTracerAI, ai
+
+__all__ = ["AI", "DFTracerAI", "ai"]
