@@ -146,6 +146,8 @@ DFT_EXPORT int dftracer_is_innermost(const dftracer_region* region) {
   return t != nullptr && t->live == span.live && t->parent == span.draft.head.id ? 1 : 0;
 }
 
+DFT_EXPORT void dftracer_has_children(void) { dft::buffer::g_forked.store(true); }
+
 DFT_EXPORT void dftracer_mark_open(dftracer_mark* mark) { dft::buffer::open_mark(mark_of(mark)); }
 
 DFT_EXPORT void dftracer_mark_close(dftracer_mark* mark, std::uint64_t end, dftracer_names* names,

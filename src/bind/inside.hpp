@@ -46,6 +46,9 @@ void dftracer_suspend(dftracer_region* region, const dftracer_before* before);
 // 1 while nothing that began inside is open on this thread.
 int dftracer_is_innermost(const dftracer_region* region);
 
+// This process has children that it did not fork itself: at its end it looks for what they left.
+void dftracer_has_children(void);
+
 void dftracer_mark_open(dftracer_mark* mark);
 // `crosses`: it is known to cross something that is no region.
 void dftracer_mark_close(dftracer_mark* mark, std::uint64_t end, dftracer_names* names,

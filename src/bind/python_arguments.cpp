@@ -73,6 +73,12 @@ bool speaks_for_all() {
   PyObject* now = context_now();
   if (now != nullptr && now == g_owner) return true;
   if (g_owner != nullptr && Py_REFCNT(g_owner) > 1) return false;
+  // Who has spoken for itself goes on so: what it said would hide what it says for all.
+  if (g_has_locals.load(std::memory_order_relaxed)) {
+    PyObject* local = current_local();
+    Py_XDECREF(local);
+    if (local != nullptr && local != Py_None) return false;
+  }
   if (now == nullptr) {
     // A thread has no context until it sets something.
     PyObject* token = PyContextVar_Set(g_local, Py_None);

@@ -75,6 +75,11 @@ PyObject* flush(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* has_children(PyObject*, PyObject*) {
+  dftracer_has_children();
+  Py_RETURN_NONE;
+}
+
 PyObject* active(PyObject*, PyObject*) { return PyBool_FromLong(dftracer_active()); }
 PyObject* time(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(dftracer_time()); }
 
@@ -172,6 +177,8 @@ PyMethodDef g_methods[] = {
      "Start recording; True while this process records."},
     {"finalize", finalize, METH_NOARGS, "Bring the file up to date; the last call closes it."},
     {"flush", flush, METH_NOARGS, "Bring the file up to date and go on."},
+    {"has_children", has_children, METH_NOARGS,
+     "Say that somebody else starts processes for this one."},
     {"active", active, METH_NOARGS, "True while events are recorded."},
     {"time", time, METH_NOARGS, "Time as events have it; 0 while nothing is recorded."},
     {"complete", as_method(complete), METH_FASTCALL, "Record one event with times of its own."},

@@ -72,6 +72,7 @@ def _patch(module: ModuleType) -> None:
         data: dict[str, Any] = original(name)
         if _how is not None and _core.active():
             data[_KEY] = _Ticket(_how)
+            _core.has_children()
         return data
 
     get_preparation_data._dftracer = True  # type: ignore[attr-defined]
