@@ -113,3 +113,21 @@ def job() -> int:
 def rank() -> int:
     """The rank that a launcher gave us, or -1."""
     return int(_library.load().dftracer_run_rank())
+
+
+def uses_counter() -> bool:
+    """Whether events are timed by the processor's own counter."""
+    return bool(_library.load().dftracer_doctor_counter())
+
+
+def complaints() -> list[str]:
+    """What a traced process would say about the settings in this process's environment."""
+    text = ctypes.create_string_buffer(65536)
+    _library.load().dftracer_doctor_settings(text, ctypes.c_size_t(len(text)))
+    return [line.partition(": ")[2] for line in os.fsdecode(text.value).splitlines()]
+
+
+def version() -> str:
+    function = _library.load().dftracer_version
+    function.restype = ctypes.c_char_p
+    return os.fsdecode(function())
