@@ -131,3 +131,77 @@ def version() -> str:
     function = _library.load().dftracer_version
     function.restype = ctypes.c_char_p
     return os.fsdecode(function())
+
+
+class _Peeked(ctypes.Structure):
+    # struct Peeked of src/recovery/peek.hpp
+    _fields_ = [
+        ("run", ctypes.c_uint64),
+        ("key", ctypes.c_uint64),
+        ("written", ctypes.c_uint64),
+        ("waiting", ctypes.c_uint64),
+        ("lost", ctypes.c_uint64),
+        ("trace_size", ctypes.c_uint64),
+        ("pid", ctypes.c_uint32),
+        ("life", ctypes.c_uint32),
+        ("time_divisor_log10", ctypes.c_uint32),
+        ("opening", ctypes.c_uint32),
+        ("host", ctypes.c_char * 256),
+        ("trace_name", ctypes.c_char * 256),
+    ]
+
+
+class Peeked(NamedTuple):
+    """A running process by its spool: how much it has recorded, and its newest records as lines."""
+
+    run: int
+    key: int
+    written: int
+    waiting: int
+    lost: int
+    trace_size: int
+    pid: int
+    runs: bool
+    units: int  # of the times in the lines, a second
+    host: str
+    trace_name: str
+    opening: bytes
+    lines: bytes
+
+
+_LINES = 8 << 20
+_GONE = 1
+_buffer: ctypes.Array[ctypes.c_char] | None = None
+
+
+def peek(directory: str, name: str) -> Peeked | None:
+    """None if there is nothing to be seen, or no longer."""
+    global _buffer
+    if _buffer is None:
+        _buffer = ctypes.create_string_buffer(_LINES)
+    out = _Peeked()
+    code = _library.load().dftracer_peek(
+        os.fsencode(directory),
+        os.fsencode(name),
+        ctypes.byref(out),
+        _buffer,
+        ctypes.c_size_t(_LINES),
+    )
+    if code != 0:
+        return None
+    text = _buffer.value
+    return Peeked(
+        run=out.run,
+        key=out.key,
+        written=out.written,
+        waiting=out.waiting,
+        lost=out.lost,
+        trace_size=out.trace_size,
+        pid=out.pid,
+        runs=out.life != _GONE,
+        units=10 ** (9 - out.time_divisor_log10),
+        host=os.fsdecode(out.host),
+        trace_name=os.fsdecode(out.trace_name),
+        opening=text[: out.opening],
+        lines=text[out.opening :],
+    )
