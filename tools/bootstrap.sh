@@ -61,6 +61,8 @@ find_missing() {
     have_command perl || optional+=(perl)
     have_command sqlite3 || optional+=(sqlite3)
     have_command chromium || have_command chromium-browser || optional+=(chromium)
+    have_command zsh || optional+=(zsh)
+    have_command fish || optional+=(fish)
     have_command musl-gcc || optional+=(musl-tools)
     have_library libjemalloc.so || optional+=(libjemalloc2)
     have_library libtcmalloc_minimal.so || optional+=(libtcmalloc-minimal4)

@@ -8,7 +8,6 @@ import os
 import resource
 import shutil
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 
 # Passed on if they are sent to us. What a terminal sends goes to the child anyway, which is in the
@@ -53,8 +52,6 @@ class Status:
         if self.code >= 0:
             return self.code
         number = -self.code
-        if sys.stdout is not None:
-            sys.stdout.flush()
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         if number not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(number, signal.SIG_DFL)

@@ -74,7 +74,7 @@ class Screen:
 
     def draw(self, lines: list[str]) -> None:
         # Each line clears what is right of it, and the last what is below: nothing flickers.
-        text = "\033[H" + "\033[K\r\n".join(lines) + "\033[K\033[J"
+        text = "\033[H" + "\033[K\n".join(lines) + "\033[K\033[J"
         sys.stdout.write(text)
         sys.stdout.flush()
 

@@ -120,7 +120,7 @@ def table(rows: Sequence[Sequence[str]], right: Sequence[bool], room: int) -> li
             pad(shorten(cell, most), most, right=align)
             for cell, most, align in zip(row, widths, right)
         ]
-        lines.append("  ".join(cells).rstrip())
+        lines.append(shorten("  ".join(cells).rstrip(), room, keep_start=True))
     return lines
 
 

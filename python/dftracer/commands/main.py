@@ -122,20 +122,24 @@ def dispatch(words: list[str]) -> int:
         own, rest = split(own)
     args = make_parser(name, verb).parse_args(own)
     args.rest = rest
-    code = verb.run(args)
-    if sys.stdout is not None:  # closed by the caller
-        sys.stdout.flush()
-    return code
+    return verb.run(args)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
         # A file's name may hold what the terminal's encoding does not.
-        reconfigure = getattr(stream, "reconfigure", None)
+        reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
     try:
-        return dispatch(list(sys.argv[1:] if argv is None else argv))
+        try:
+            code = dispatch(list(sys.argv[1:] if argv is None else argv))
+        except SystemExit as end:  # after help, or what argparse does not like
+            code = end.code if isinstance(end.code, int) else 0
+        sys.stdout.flush()
+        return code
     except DFTracerError as error:
         print(f"dftracer: {error}", file=sys.stderr)
         return error.exit_code
