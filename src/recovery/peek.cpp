@@ -17,6 +17,8 @@ namespace {
 using buffer::ChunkHead;
 using buffer::ChunkState;
 
+constexpr std::size_t kMostChunks = 512;
+
 bool is(const ChunkHead& chunk, ChunkState state) {
   return chunk.state.load() == static_cast<std::uint32_t>(state);
 }
@@ -89,12 +91,26 @@ void encode(buffer::Spool& spool, sink::Text& lines, Peeked& out) {
     if (is(chunk, ChunkState::kNames))
       encoder.names().read(buffer::payload(chunk), chunk.committed.load());
   });
+  // In the order in which they were taken; of very many, the newest.
+  ChunkHead* chunks[kMostChunks];
+  std::size_t size = 0;
   spool.each_chunk([&](ChunkHead& chunk, std::uint64_t) {
     if (!is(chunk, ChunkState::kFull)) return;
     out.waiting += count(chunk);
-    const std::byte* from = buffer::payload(chunk);
-    encoder.encode(from, from + chunk.committed.load(), chunk.thread.load(), lines);
+    std::size_t at = size < kMostChunks ? size++ : 0;
+    if (at == 0 && size == kMostChunks) {
+      if (chunk.sequence.load() < chunks[0]->sequence.load()) return;
+      std::memmove(chunks, chunks + 1, (kMostChunks - 1) * sizeof *chunks);
+      at = kMostChunks - 1;
+    }
+    for (; at > 0 && chunks[at - 1]->sequence.load() > chunk.sequence.load(); --at)
+      chunks[at] = chunks[at - 1];
+    chunks[at] = &chunk;
   });
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::byte* from = buffer::payload(*chunks[i]);
+    encoder.encode(from, from + chunks[i]->committed.load(), chunks[i]->thread.load(), lines);
+  }
   encoder.free();
 }
 
