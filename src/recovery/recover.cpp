@@ -11,6 +11,7 @@
 #include "record/hash.hpp"
 #include "record/say.hpp"
 #include "record/slow_path.hpp"
+#include "recovery/image.hpp"
 #include "recovery/owner.hpp"
 #include "sink/sink.hpp"
 #include "sink/trace_file.hpp"
@@ -25,8 +26,7 @@ bool word_name(std::uint64_t key, char* to, std::size_t room) noexcept {
 
 namespace {
 
-constexpr std::size_t kPath = 4096 + 300;
-constexpr std::uint64_t kLargestSpool = std::uint64_t{4} << 30;
+constexpr std::size_t kPath = kLongestPath;
 constexpr std::uint64_t kSilentForSeconds = 24 * 3600;
 constexpr std::size_t kBlock = 512 << 10;
 
@@ -36,20 +36,6 @@ std::uint64_t wall_seconds() {
   return static_cast<std::uint64_t>(now.tv_sec);
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) sys::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 // A plain file of our own user. Root may ask to finish for everybody: the trace is found by its
 // directory and a checked base name, never by a path inside the spool.
 bool acceptable(int fd, const Wanted& wanted, struct stat& info) {
@@ -57,35 +43,6 @@ bool acceptable(int fd, const Wanted& wanted, struct stat& info) {
   return sys::status(fd, &info) == 0 && S_ISREG(info.st_mode) &&
          (info.st_uid == me || (me == 0 && wanted.any_user));
 }
-
-// The spool as it is on disk, in memory of our own: a file that shrinks under us must not be a
-// SIGBUS.
-class Image {
- public:
-  ~Image() {
-    if (data_ != nullptr) sys::unmap(data_, size_);
-  }
-  bool read(int fd, std::uint64_t size) {
-    if (size == 0 || size > kLargestSpool) return false;
-    data_ = static_cast<std::byte*>(sys::map_private(size));
-    if (data_ == nullptr) return false;
-    size_ = size;
-    for (std::uint64_t at = 0; at < size;) {
-      const long got = sys::pread(fd, data_ + at, size - at, at);
-      if (got == -EINTR) continue;
-      if (got <= 0)
-        return got == 0;  // shorter than it said: the rest stays zero, and is judged as such
-      at += static_cast<std::uint64_t>(got);
-    }
-    return true;
-  }
-  [[nodiscard]] std::byte* data() const { return data_; }
-  [[nodiscard]] std::size_t size() const { return size_; }
-
- private:
-  std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 // Where the trace went is not where the spool last saw it: write what is left under a name of its
 // own.
@@ -213,21 +170,6 @@ Outcome recover_open(const char* directory, const char* path, int fd, struct sta
   sys::unlink(path);
   if (!process_exists(owner)) remove_word(path, owner);
   return Outcome::kRecovered;
-}
-
-// A note's text is the path of a spool on a node-local file system.
-bool read_note(int fd, const struct stat& info, char (&to)[kPath]) {
-  char text[kPath + sizeof kNoteStart] = {};
-  if (info.st_size < 20 || static_cast<std::size_t>(info.st_size) >= sizeof text - 1) return false;
-  if (sys::pread(fd, text, sizeof text - 1, 0) < 20) return false;
-  const std::size_t start = sizeof kNoteStart - 1;
-  if (std::memcmp(text, kNoteStart, start) != 0 || text[start] != '/') return false;
-  char* newline = std::strchr(text, '\n');
-  if (newline == nullptr) return false;
-  *newline = '\0';
-  std::strcpy(to, text + start);
-  const std::string_view name(to);
-  return name.ends_with(kSpoolEnding);
 }
 
 }  // namespace

@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from dftracer.errors import DFTracerError
 
-# The help lines stand here, so that `dftracer --help` imports no verb.
+if TYPE_CHECKING:
+    import argparse
+
+# The summaries stand here, so that `dftracer --help` imports no verb. A verb is a module of this
+# package with `add_arguments(parser)` and `run(args)`, and, if it likes, `EXAMPLES`, lines of the
+# form "what it does" or "  command", and `split(words)`, which parts the words of its own from
+# those of a program.
 VERBS = {
-    "info": "show what trace files hold",
-    "recover": "finish the traces of processes that died",
+    "Record": {
+        "run": "run a program, and record its calls and those of all its processes",
+        "top": "show what the running, traced processes are doing now",
+    },
+    "Look": {
+        "info": "show what trace files hold",
+        "view": "open traces in the Perfetto UI, offline, in the browser",
+    },
+    "Care": {
+        "recover": "finish the traces of processes that died",
+        "doctor": "check that everything is in place, or why a trace is empty",
+        "completion": "print a script that completes this command in bash, zsh or fish",
+    },
 }
+SUMMARIES = {verb: text for group in VERBS.values() for verb, text in group.items()}
+
+EXAMPLES = """\
+examples:
+  dftracer run -- python train.py     record a program
+  dftracer info dftracer-train-*      what is in the trace
+  dftracer view dftracer-train-*      the timeline, in the browser
+
+`dftracer VERB --help` tells all about a verb, with examples.
+"""
+
+EXIT_CODES = "exit status: 0 fine, 1 something is wrong, 2 wrong usage, 3 a trace is damaged"
 
 
 class Verb(Protocol):
@@ -24,37 +53,91 @@ class Verb(Protocol):
     def run(self, args: argparse.Namespace) -> int: ...
 
 
-class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from dftracer import __version__
-
-        print(f"dftracer {__version__}")
-        parser.exit()
+def help_text() -> str:
+    lines = [
+        "usage: dftracer VERB ...",
+        "       dftracer [--help | --version]",
+        "",
+        "Record and read traces of data-heavy programs.",
+    ]
+    for group, verbs in VERBS.items():
+        lines += ["", f"{group}:"]
+        lines += [f"  {verb:<12}{text}" for verb, text in verbs.items()]
+    return "\n".join([*lines, "", EXAMPLES, EXIT_CODES, ""])
 
 
 def load_verb(name: str) -> Verb:
     return cast(Verb, importlib.import_module(f"dftracer.commands.{name}"))
 
 
-def make_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+def make_parser(name: str, verb: Any) -> argparse.ArgumentParser:
+    import argparse
+
+    summary = SUMMARIES[name]
+    examples = getattr(verb, "EXAMPLES", "")
     parser = argparse.ArgumentParser(
-        prog="dftracer", description="Record and read traces of data-heavy programs."
+        prog=f"dftracer {name}",
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"examples:\n{examples}" if examples else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    wanted = next((word for word in argv if not word.startswith("-")), None)
-    for name, summary in VERBS.items():
-        verb_parser = verbs.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
-        if name == wanted:
-            load_verb(name).add_arguments(verb_parser)
+    verb.add_arguments(parser)
     return parser
 
 
+def find_verb(words: Sequence[str]) -> str:
+    """The verb that is meant, or the end of the command."""
+    first = words[0] if words else ""
+    if first in ("-h", "--help") or (first == "help" and len(words) == 1):
+        sys.stdout.write(help_text())
+        raise SystemExit(0)
+    if first in ("-V", "--version"):
+        from dftracer import __version__
+
+        print(f"dftracer {__version__}")
+        raise SystemExit(0)
+    if first == "":
+        sys.stderr.write(help_text())
+        raise SystemExit(2)
+    if first in SUMMARIES:
+        return first
+    if first.startswith("-"):
+        raise DFTracerError(f"there is no option {first!r} before the verb; see dftracer --help")
+    import difflib
+
+    close = difflib.get_close_matches(first, SUMMARIES, 1)
+    hint = f"did you mean {close[0]!r}?" if close else "see dftracer --help"
+    raise DFTracerError(f"there is no verb {first!r}; {hint}")
+
+
+def dispatch(words: list[str]) -> int:
+    if words[:1] == ["help"] and len(words) > 1:
+        words = [words[1], "--help"]
+    name = find_verb(words)
+    verb = load_verb(name)
+    own, rest = words[1:], []
+    split = getattr(verb, "split", None)
+    if split is not None:
+        own, rest = split(own)
+    args = make_parser(name, verb).parse_args(own)
+    args.rest = rest
+    return verb.run(args)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    words = list(sys.argv[1:] if argv is None else argv)
-    args = make_parser(words).parse_args(words)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        # A file's name may hold what the terminal's encoding does not.
+        reconfigure = getattr(getattr(sys, name), "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
     try:
-        code = load_verb(args.verb).run(args)
+        try:
+            code = dispatch(list(sys.argv[1:] if argv is None else argv))
+        except SystemExit as end:  # after help, or what argparse does not like
+            code = end.code if isinstance(end.code, int) else 0
         sys.stdout.flush()
         return code
     except DFTracerError as error:
@@ -62,7 +145,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except BrokenPipeError:
         # The reader (head, less) has seen enough; Python would complain when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _mute(sys.stdout)
         return 0
+    except OSError as error:
+        where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        print(f"dftracer: {where}{error.strerror or error}", file=sys.stderr)
+        _mute(sys.stdout)
+        return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _mute(stream: Any) -> None:
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # closed, or a test's
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 
 from dftracer import _library
 from dftracer.errors import DFTracerError
+
+EXAMPLES = """\
+  dftracer recover traces            finish what killed processes have left
+  dftracer recover --force traces    also for processes of another host, which have surely ended
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(another host, another pid namespace)",
     )
     parser.add_argument("--quiet", action="store_true", help="print only problems")
+    parser.add_argument("--json", action="store_true", help="one JSON object a directory")
 
 
 def describe(found: _library.Recovery) -> str:
@@ -62,8 +69,11 @@ def run(args: argparse.Namespace) -> int:
             code = max(code, error.exit_code)
             continue
         if found.broken:
-            print(f"{directory}: {describe(found)}", file=sys.stderr if args.quiet else sys.stdout)
             code = max(code, 1)
+        if args.json:
+            print(json.dumps({"directory": directory, **found._asdict()}))
+        elif found.broken:
+            print(f"{directory}: {describe(found)}", file=sys.stderr if args.quiet else sys.stdout)
         elif not args.quiet:
             print(f"{directory}: {describe(found)}")
     return code

@@ -1,0 +1,267 @@
+"""`dftracer view TRACE...`: the Perfetto UI, offline, with the traces loaded."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from dftracer.commands._stream import Choice, Part, joined, look
+from dftracer.commands._terminal import (
+    Progress,
+    bytes_text,
+    counted,
+    duration_text,
+    printable,
+    shorten,
+    styled,
+)
+from dftracer.commands.recover import recover_directory
+from dftracer.errors import DFTracerError
+from dftracer.trace.lines import Health, find_traces
+
+EXAMPLES = """\
+  dftracer view traces                       everything in a directory, on one timeline
+  dftracer view a.pfw.gz b.pfw.gz            several files
+  dftracer view traces --from 10 --to 12.5   from second 10 to second 12.5
+  dftracer view traces --pid 4711            one process
+  dftracer view traces --no-browser --port 8000    for a browser elsewhere, by a tunnel:
+                                                   ssh -L 8000:127.0.0.1:8000 HOST
+"""
+
+# About what the UI's engine takes: it needs some two bytes of memory for each of text, of four GB.
+LIMIT = 1_000_000_000
+_UNFOLD_UP_TO = 12  # processes: more threads than that are no overview any more
+_LINGER = 2.0  # seconds without a request, after which a page has all that it wants
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", metavar="TRACE", nargs="+", help="trace files, or directories")
+    parser.add_argument("--from", dest="begin", metavar="T", type=_seconds, help=_TIME_HELP)
+    parser.add_argument("--to", dest="end", metavar="T", type=_seconds, help="likewise, the end")
+    parser.add_argument(
+        "--pid", metavar="N", type=int, action="append", help="only this process; may be repeated"
+    )
+    parser.add_argument("--port", type=_port, default=0, help="default: any that is free")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    parser.add_argument(
+        "--once", action="store_true", help="end when the page has loaded the trace"
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="SIZE",
+        type=_size,
+        default=LIMIT,
+        help="refuse more text than this (default 1GB); the UI may crash on more",
+    )
+    parser.add_argument(
+        "--no-recover", action="store_true", help="leave the spools of dead processes alone"
+    )
+
+
+_TIME_HELP = "leave out what ends before T: seconds after the first event, or 500ms, 2min"
+_SCALES = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
+_SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+def _measured(text: str, units: dict[str, float] | dict[str, int], what: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", text)
+    if match is None or match[2] not in units:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+    return float(match[1]) * units[match[2]]
+
+
+def _seconds(text: str) -> float:
+    return _measured(text, _SCALES, "a time such as 12.5, 500ms or 2min")
+
+
+def _size(text: str) -> int:
+    return int(_measured(text, _SIZES, "a size such as 800MB or 2GB"))
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    from dftracer.commands._viewer import find_ui
+
+    parts = _find(args.paths, recover=not args.no_recover)
+    ui = find_ui()
+    if ui is None:
+        raise DFTracerError(
+            "the Perfetto UI is not installed: pip install 'pydftracer[view]'; or open "
+            f"{printable(str(parts[0].path))} at https://ui.perfetto.dev, which reads it as it is",
+            1,
+        )
+    choice = _choose(args, parts)
+    if len(parts) > 1:
+        whole = next((part for part in parts if not part.by_lines), None)
+        if whole is not None:
+            raise DFTracerError(f"{whole.path} is one JSON document, which cannot be joined")
+    size = sum(part.size for part in parts)
+    if choice:
+        # What a cut leaves is only known once it is made.
+        size = _cut_size(parts, choice, args.limit)
+    if size > args.limit:
+        raise DFTracerError(_too_large(parts, choice, size, args.limit))
+    return _serve(args, ui, parts, choice, size)
+
+
+def _find(paths: Sequence[str], *, recover: bool) -> list[Part]:
+    for path in sorted({path if os.path.isdir(path) else os.path.dirname(path) for path in paths}):
+        directory = path or "."
+        if recover and os.path.isdir(directory) and os.access(directory, os.W_OK):
+            recover_directory(directory)
+    traces = find_traces(paths)
+    if not traces:
+        raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(paths)}")
+    return [look(path) for path in traces]
+
+
+def _choose(args: argparse.Namespace, parts: Sequence[Part]) -> Choice:
+    pids = None
+    if args.pid is not None:
+        pids = frozenset(args.pid)
+        known = {part.pid for part in parts}
+        # A file that was merged has more processes than its first one.
+        if len(parts) > 1 and not pids & known:
+            some = ", ".join(map(str, sorted(known)[:10]))
+            raise DFTracerError(f"no trace of process {min(pids)}; there are {some}")
+    if args.begin is None and args.end is None:
+        return Choice(pids=pids)
+    if args.begin is not None and args.end is not None and args.end <= args.begin:
+        raise DFTracerError("--to is before --from")
+    firsts = [part.first for part in parts if part.first is not None]
+    if not firsts:
+        raise DFTracerError("the traces have no times to be cut by", 1)
+    start = min(firsts)
+    return Choice(
+        start + args.begin if args.begin is not None else None,
+        start + args.end if args.end is not None else None,
+        pids,
+    )
+
+
+def _cut_size(parts: Sequence[Part], choice: Choice, limit: int) -> int:
+    total = 0
+    has_events = False
+    with Progress("cutting", limit) as progress:
+        for piece in joined(parts, choice):
+            total += len(piece)
+            has_events = has_events or b'"ts"' in piece  # names of things are always there
+            progress.advance(len(piece))
+            if total > limit:
+                break
+    if not has_events:
+        raise DFTracerError("nothing of the trace is in this part", 1)
+    return total
+
+
+def _too_large(parts: Sequence[Part], choice: Choice, size: int, limit: int) -> str:
+    more = "more than " if choice else ""
+    lines = [
+        f"{more}{bytes_text(size)} of text, and the UI takes about {bytes_text(limit)}; "
+        "choose a part:"
+    ]
+    if choice:
+        lines.append("  a shorter time, or fewer processes; or --limit, at your own risk")
+        return "\n".join(lines)
+    times = [(part.first, part.last) for part in parts if part.first and part.last]
+    if times:
+        passed = max(last for _, last in times) - min(first for first, _ in times)
+        share = passed * limit / size * 0.9
+        lines.append(
+            f"  --to {share:.3g}  about the first {limit / size * 0.9:.0%} of "
+            f"{duration_text(passed)}; or any --from and --to"
+        )
+    for part in sorted(parts, key=lambda part: -part.size)[:8] if len(parts) > 1 else ():
+        label = shorten(part.label, 60, keep_start=True)
+        lines.append(f"  --pid {part.pid:<8} {bytes_text(part.size):>8}  {label}".rstrip())
+    if len(parts) > 8:
+        lines.append(f"  and {counted(len(parts) - 8, 'further file')}")
+    lines.append("  or --limit, at your own risk")
+    return "\n".join(lines)
+
+
+def _serve(
+    args: argparse.Namespace, ui: os.PathLike[str], parts: list[Part], choice: Choice, size: int
+) -> int:
+    from pathlib import Path
+
+    from dftracer.commands._viewer import Viewer
+
+    def trace() -> Iterator[bytes]:
+        fresh = [replace(part, health=Health(), skipped=0) for part in parts]
+        yield from joined(fresh, choice)
+        _tell_damage(fresh)
+
+    try:
+        server = Viewer(
+            Path(ui),
+            _title(args.paths),
+            trace,
+            port=args.port,
+            unfold=len(parts) <= _UNFOLD_UP_TO,
+        )
+    except OSError as error:
+        raise DFTracerError(f"port {args.port}: {error.strerror}") from None
+    about = (
+        f"{counted(len(parts), 'trace')}, {'' if choice else 'about '}{bytes_text(size)} of text"
+    )
+    print(f"{about}: {styled(server.address, 'bold')}")
+    if os.environ.get("SSH_CONNECTION") or args.no_browser:
+        port = server.server_port
+        print(f"from elsewhere: ssh -L {port}:127.0.0.1:{port} {os.uname().nodename}, and open it")
+    print("Ctrl-C ends it" if not args.once else "ends when the page has loaded it", flush=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    if not args.no_browser:
+        _open_browser(server.address)
+    try:
+        while not (args.once and server.sent.is_set()) or (
+            time.monotonic() < server.last_request + _LINGER
+        ):
+            time.sleep(0.1)
+    except KeyboardInterrupt:
+        print()
+    finally:
+        server.shutdown()
+        server.server_close()
+    return 0
+
+
+def _title(paths: Sequence[str]) -> str:
+    name = os.path.basename(os.path.normpath(os.path.abspath(paths[0])))
+    return f"{name} and {len(paths) - 1} more" if len(paths) > 1 else name
+
+
+def _tell_damage(parts: Sequence[Part]) -> None:
+    for part in parts:
+        what = []
+        if part.health.corrupt:
+            what.append("damaged")
+        if part.health.truncated:
+            what.append("cut short")
+        if part.skipped:
+            what.append(counted(part.skipped, "broken line") + " left out")
+        if what:
+            name = printable(str(part.path))
+            print(f"dftracer: {name}: {', '.join(what)}; shown as far as it goes", file=sys.stderr)
+
+
+def _open_browser(address: str) -> None:
+    """Only a browser with windows: one in this terminal could not show it."""
+    if not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+        print("no display here: open the address in a browser")
+        return
+    import webbrowser
+
+    if not webbrowser.open(address):
+        print("no browser was found: open the address in one")

@@ -1,0 +1,40 @@
+// What `dftracer doctor` asks the core about itself, by python/dftracer/commands/_native.py.
+#include <sys/auxv.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+
+#include "record/clock.hpp"
+#include "session/config.hpp"
+
+#define DFT_EXPORT extern "C" __attribute__((visibility("default")))
+
+extern char** environ;
+
+// Whether events are timed by the processor's counter; if not, by clock_gettime.
+DFT_EXPORT int dftracer_doctor_counter() {
+  dft::record::choose_clock();
+  return dft::record::g_counter_clock ? 1 : 0;
+}
+
+// What a traced process would say about its settings, one line each, as far as it fits.
+DFT_EXPORT void dftracer_doctor_settings(char* out, std::size_t room) {
+  struct Lines {
+    char* at;
+    char* end;
+  } lines{out, out + room};
+  *out = '\0';
+  dft::session::read_config(
+      {environ, ::getauxval(AT_SECURE) != 0},
+      [](void* context, const char* line) {
+        auto& to = *static_cast<Lines*>(context);
+        const std::size_t length = std::strlen(line);
+        if (static_cast<std::size_t>(to.end - to.at) < length + 2) return;
+        std::memcpy(to.at, line, length);
+        to.at += length;
+        *to.at++ = '\n';
+        *to.at = '\0';
+      },
+      &lines);
+}

@@ -1,0 +1,77 @@
+// A spool's file, found and read by somebody who is not its owner.
+// Called by recoverers, and by those who look at a process that still runs.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "record/sys.hpp"
+#include "recovery/recover.hpp"
+
+namespace dft::recovery {
+
+inline constexpr std::size_t kLongestPath = 4096 + 300;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) sys::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// The spool as it is on disk, in memory of our own: a file that shrinks under us must not be a
+// SIGBUS.
+class Image {
+ public:
+  Image() = default;
+  ~Image() {
+    if (data_ != nullptr) sys::unmap(data_, size_);
+  }
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+  bool read(int fd, std::uint64_t size) {
+    if (size == 0 || size > kLargestSpool) return false;
+    data_ = static_cast<std::byte*>(sys::map_private(size));
+    if (data_ == nullptr) return false;
+    size_ = size;
+    for (std::uint64_t at = 0; at < size;) {
+      const long got = sys::pread(fd, data_ + at, size - at, at);
+      if (got == -EINTR) continue;
+      if (got <= 0)
+        return got == 0;  // shorter than it said: the rest stays zero, and is judged as such
+      at += static_cast<std::uint64_t>(got);
+    }
+    return true;
+  }
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  static constexpr std::uint64_t kLargestSpool = std::uint64_t{4} << 30;
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// A note's text is the path of a spool on a node-local file system. False if it is no note.
+inline bool read_note(int fd, const struct stat& info, char (&to)[kLongestPath]) {
+  char text[kLongestPath + sizeof kNoteStart] = {};
+  if (info.st_size < 20 || static_cast<std::size_t>(info.st_size) >= sizeof text - 1) return false;
+  if (sys::pread(fd, text, sizeof text - 1, 0) < 20) return false;
+  const std::size_t start = sizeof kNoteStart - 1;
+  if (std::memcmp(text, kNoteStart, start) != 0 || text[start] != '/') return false;
+  char* newline = std::strchr(text, '\n');
+  if (newline == nullptr) return false;
+  *newline = '\0';
+  std::strcpy(to, text + start);
+  return std::string_view(to).ends_with(kSpoolEnding);
+}
+
+}  // namespace dft::recovery
