@@ -14,6 +14,8 @@ from dftracer.errors import DFTracerError
 # The help lines stand here, so that `dftracer --help` imports no verb.
 VERBS = {
     "info": "show what trace files hold",
+    "stats": "count calls, times and bytes by name, process and file",
+    "validate": "check that a trace is whole",
     "recover": "finish the traces of processes that died",
 }
 
