@@ -35,5 +35,5 @@ install(FILES ${PROJECT_BINARY_DIR}/dftracer.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 if(TARGET dftracer_python)
-  install(TARGETS dftracer_python LIBRARY DESTINATION .)
+  install(TARGETS dftracer_python dftracer_reader_python LIBRARY DESTINATION .)
 endif()

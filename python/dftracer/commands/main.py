@@ -25,9 +25,11 @@ VERBS = {
     },
     "Look": {
         "info": "show what trace files hold",
+        "stats": "count calls, times and bytes by name, process and file",
         "view": "open traces in the Perfetto UI, offline, in the browser",
     },
     "Care": {
+        "validate": "check that a trace is whole",
         "recover": "finish the traces of processes that died",
         "doctor": "check that everything is in place, or why a trace is empty",
         "completion": "print a script that completes this command in bash, zsh or fish",

@@ -1,1 +1,25 @@
-"""Reading of traces. Knows files and records, neither reports nor commands."""
+"""Reading of traces. Knows files and records, neither reports nor commands.
+
+`read(paths)` gives the events as an Arrow stream, `summarise_all(paths)` their statistics.
+"""
+
+from __future__ import annotations
+
+from dftracer.trace.files import find_traces, is_trace, resolve, siblings
+from dftracer.trace.summary import Summary, TraceSummary, summarise, summarise_all
+from dftracer.trace.table import COLUMNS, Damage, Trace, read
+
+__all__ = [
+    "COLUMNS",
+    "Damage",
+    "Summary",
+    "Trace",
+    "TraceSummary",
+    "find_traces",
+    "is_trace",
+    "read",
+    "resolve",
+    "siblings",
+    "summarise",
+    "summarise_all",
+]

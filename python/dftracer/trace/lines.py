@@ -6,19 +6,27 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, BinaryIO, Union
+from typing import Any, BinaryIO
 
 from dftracer.errors import DFTracerError
+from dftracer.trace.files import PathLike, find_traces, is_trace, resolve
 
-PathLike = Union[str, "os.PathLike[str]"]
+__all__ = [
+    "Health",
+    "Record",
+    "find_traces",
+    "is_trace",
+    "read_lines",
+    "read_records",
+    "resolve",
+]
+
 Record = dict[str, Any]
 
 _CHUNK = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
-_SUFFIXES = (".pfw", ".pfw.gz")
 
 
 @dataclass
@@ -32,34 +40,6 @@ class Health:
     truncated: bool = False
     # Bytes that are no gzip stream follow the last good member.
     corrupt: bool = False
-
-
-def is_trace(path: PathLike) -> bool:
-    return os.fspath(path).endswith(_SUFFIXES)
-
-
-def resolve(path: PathLike) -> Path:
-    """The file that a name means: `x.pfw` also finds `x.pfw.gz`."""
-    given = Path(path)
-    if given.exists():
-        return given
-    compressed = given.with_name(given.name + ".gz")
-    if given.name.endswith(".pfw") and compressed.exists():
-        return compressed
-    raise DFTracerError(f"{given}: no such file or directory")
-
-
-def find_traces(paths: Iterable[PathLike]) -> list[Path]:
-    """The trace files that the given files and directories (not their subdirectories) hold."""
-    found: dict[Path, None] = {}
-    for path in paths:
-        place = resolve(path)
-        if place.is_dir():
-            names = sorted(entry.name for entry in os.scandir(place) if entry.is_file())
-            found.update((place / name, None) for name in names if is_trace(name))
-        else:
-            found[place] = None
-    return list(found)
 
 
 def read_records(path: PathLike, health: Health | None = None) -> Iterator[Record]:

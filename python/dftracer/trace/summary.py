@@ -1,26 +1,33 @@
-"""One pass over a trace file: its processes, its events by name, its time, its health."""
+"""One pass over trace files: processes, events by name, files that were used, time, health."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from dftracer.trace.lines import Health, Record, read_records
-
-# The tracer's own records: facts about the process, not events of the application.
-OWN_CATEGORY = "dftracer"
-# Spans that cross others stand on lanes of their own: the thread, with a number above these bits.
-THREAD_MASK = (1 << 22) - 1
-# Units a second of each DFTRACER_TIME_METRIC.
-TIME_METRICS = {"NS": 1_000_000_000, "US": 1_000_000, "MS": 1_000, "SEC": 1}
+from dftracer import _reader
+from dftracer.trace.files import PathLike
+from dftracer.trace.table import Damage
 
 
 @dataclass
 class Row:
+    """The events of one name. Times are in nanoseconds."""
+
+    cat: str
+    name: str
     count: int = 0
     total: int = 0
+    shortest: int = 0
     longest: int = 0
+    p50: int = 0
+    p90: int = 0
+    p99: int = 0
+    read_bytes: int = 0
+    write_bytes: int = 0
 
 
 @dataclass
@@ -28,47 +35,95 @@ class Process:
     pid: int
     host: str = ""
     rank: str = ""
+    name: str = ""
     command: str = ""
-    threads: set[int] = field(default_factory=set)
+    program: str = ""
+    cwd: str = ""
+    ppid: int | None = None
+    run: str = ""
+    key: str = ""
+    threads: int = 0
     events: int = 0
-    started: bool = False
-    ended: bool = False
+    records: int = 0
+    total: int = 0
+    read_bytes: int = 0
+    write_bytes: int = 0
+    first: int | None = None
+    last: int | None = None
+    starts: int = 0
+    ends: int = 0
     recovered: bool = False
     lost: int = 0
+    promised: int | None = None
+    trace: str = ""
+
+    @property
+    def started(self) -> bool:
+        return self.starts > 0
+
+    @property
+    def ended(self) -> bool:
+        return self.ends > 0
+
+
+@dataclass
+class UsedFile:
+    """A file that the traced programs used."""
+
+    path: str
+    count: int
+    total: int
+    reads: int
+    writes: int
+    read_bytes: int
+    write_bytes: int
 
 
 @dataclass
 class Summary:
+    """Of one trace file."""
+
     path: Path
     size: int = 0
-    health: Health = field(default_factory=Health)
+    events: int = 0
+    records: int = 0
+    document: bool = False
+    ours: bool = False
+    run: str = ""
+    troubles: dict[str, int] = field(default_factory=dict)
+    damaged: bool = False
     # Two processes of one pid on two hosts may share a file that was merged.
     processes: dict[tuple[int, str], Process] = field(default_factory=dict)
     rows: dict[tuple[str, str], Row] = field(default_factory=dict)
     metadata: Counter[str] = field(default_factory=Counter)
-    strings: dict[str, str] = field(default_factory=dict)
     first: int | None = None
     last: int | None = None
-    metric: str = "US"
-    sample: list[Record] = field(default_factory=list)
-
-    @property
-    def units_a_second(self) -> int:
-        return TIME_METRICS[self.metric]
-
-    @property
-    def events(self) -> int:
-        return sum(row.count for row in self.rows.values())
+    sample: list[str] = field(default_factory=list)
 
     @property
     def status(self) -> str:
         """How the file ended, in a few words."""
-        if self.health.corrupt:
+        words = (
+            ("cannot_read", "not readable"),
+            ("empty_file", "empty"),
+            ("no_records", "no trace"),
+            ("bad_member", "damaged"),
+            ("rubbish", "damaged"),
+            ("cut_member", "cut short"),
+            ("cut_line", "cut short"),
+        )
+        for kind, text in words:
+            if kind in self.troubles:
+                return text
+        lines = sum(
+            self.troubles.get(kind, 0) for kind in ("bad_line", "not_a_record", "long_line")
+        )
+        if lines:
+            return f"{lines:,} unreadable lines"
+        if self.damaged:
             return "damaged"
-        if self.health.truncated:
-            return "cut short"
-        if self.health.bad_lines:
-            return f"{self.health.bad_lines:,} unreadable lines"
+        if self.document:
+            return "whole"
         started = [process for process in self.processes.values() if process.started]
         if not started or not all(process.ended for process in started):
             return "no end record"
@@ -77,86 +132,160 @@ class Summary:
         return "ended cleanly"
 
 
-def summarise(path: Path, sample_lines: int = 3) -> Summary:
-    """Reads the whole file once, in constant memory but for the distinct names."""
-    summary = Summary(path, size=path.stat().st_size)
-    for record in read_records(path, summary.health):
-        args = record.get("args")
-        if not isinstance(args, dict):
-            args = {}
-        process = _process_of(summary, record, args)
-        if record.get("cat") == OWN_CATEGORY:
-            _note_own(summary, process, record, args)
-        else:
-            _note_event(summary, process, record)
-            if len(summary.sample) < sample_lines:
-                summary.sample.append(record)
-    for process in summary.processes.values():
-        process.host = summary.strings.get(process.host, process.host)
-        process.command = summary.strings.get(process.command, "").replace(";", " ")
-    return summary
+@dataclass
+class TraceSummary:
+    """Of all files together; `files` has each by itself if that was asked for."""
+
+    damage: Damage
+    files: list[Summary]
+    rows: list[Row]
+    processes: list[Process]
+    used: list[UsedFile]
+    hosts: dict[str, str]
+    events: int = 0
+    records: int = 0
+    size: int = 0
+    first: int | None = None
+    last: int | None = None
 
 
-def _process_of(summary: Summary, record: Record, args: Record) -> Process:
-    pid = record.get("pid")
-    number = pid if isinstance(pid, int) else 0
-    host = args.get("hhash", args.get("hostname"))
-    if host is None:  # a counter's arguments are its series: it names no host
-        known = (key for key in summary.processes if key[0] == number)
-        key = next(known, (number, ""))
-    else:
-        key = (number, str(host))
-    process = summary.processes.get(key)
-    if process is None:
-        process = summary.processes[key] = Process(pid=key[0], host=key[1])
-    return process
+def summarise_all(
+    paths: Sequence[PathLike],
+    *,
+    threads: int = 0,
+    by_file: bool = False,
+    by_path: bool = True,
+    samples: int = 0,
+    progress: Callable[[int], object] | None = None,
+) -> TraceSummary:
+    """Reads all files once, on several threads, in memory that does not grow with them."""
+    found = _reader.summarise(
+        paths, threads=threads, by_file=by_file, by_path=by_path, samples=samples, progress=progress
+    )
+    files = [_file(file, facts) for file, facts in zip(found["files"], found["facts"])]
+    processes = []
+    for item in found["processes"]:
+        process = _process(item, files[item["file"]])
+        processes.append(process)
+        files[item["file"]].processes[process.pid, process.host] = process
+    rows = []
+    for item in found["names"]:
+        row = _row(item)
+        rows.append(row)
+        if by_file:
+            files[item["file"]].rows[row.cat, row.name] = row
+    used = [
+        UsedFile(
+            item["path"],
+            item["count"],
+            item["total_ns"],
+            item["reads"],
+            item["writes"],
+            item["read_bytes"],
+            item["write_bytes"],
+        )
+        for item in found["paths"]
+    ]
+    damage = Damage.of(found)
+    _check_totals(files, damage)
+    firsts = [file.first for file in files if file.first is not None]
+    lasts = [file.last for file in files if file.last is not None]
+    return TraceSummary(
+        damage,
+        files,
+        rows,
+        processes,
+        used,
+        found["hosts"],
+        events=found["total"]["events"],
+        records=found["total"]["records"],
+        size=sum(file.size for file in files),
+        first=min(firsts, default=None),
+        last=max(lasts, default=None),
+    )
 
 
-def _note_own(summary: Summary, process: Process, record: Record, args: Record) -> None:
-    name = str(record.get("name", ""))
-    subject, value = args.get("name"), args.get("value")
-    if name == "start":
-        process.started = True
-        process.command = str(args.get("cmd_hash", ""))
-        _note_time(summary, record)
-    elif name == "end":
-        process.ended = True
-        process.recovered = bool(args.get("recovered"))
-        _note_time(summary, record)
-    elif name == "lost":
-        lost = args.get("events")
-        process.lost += lost if isinstance(lost, int) else 0
-    elif name in ("HH", "FH", "SH"):
-        summary.strings[str(value)] = str(subject)
-    elif name == "PR" and subject == "rank":
-        process.rank = str(value)
-    elif name == "CM" and subject == "time_metric" and value in TIME_METRICS:
-        summary.metric = str(value)
-    summary.metadata[name] += 1
+def summarise(path: PathLike, sample_lines: int = 3) -> Summary:
+    """Of one file."""
+    return summarise_all([path], by_file=True, by_path=False, samples=sample_lines).files[0]
 
 
-def _note_event(summary: Summary, process: Process, record: Record) -> None:
-    key = (str(record.get("cat", "")), str(record.get("name", "")))
-    row = summary.rows.get(key)
-    if row is None:
-        row = summary.rows[key] = Row()
-    duration = record.get("dur", 0)
-    if not isinstance(duration, (int, float)):
-        duration = 0
-    row.count += 1
-    row.total += int(duration)
-    row.longest = max(row.longest, int(duration))
-    process.events += 1
-    tid = record.get("tid")
-    if isinstance(tid, int):
-        process.threads.add(tid & THREAD_MASK)
-    _note_time(summary, record)
+def _file(item: dict[str, Any], facts: dict[str, Any]) -> Summary:
+    report = item["report"]
+    return Summary(
+        path=Path(item["path"]),
+        size=item["size"],
+        events=report["events"],
+        records=report["records"],
+        document=item["document"],
+        ours=item["ours"],
+        run=item["run"],
+        troubles=dict(report["troubles"]),
+        damaged=report["damaged"],
+        metadata=Counter(facts["metadata"]),
+        first=facts["first_ns"],
+        last=facts["last_ns"],
+        sample=list(facts["sample"]),
+    )
 
 
-def _note_time(summary: Summary, record: Record) -> None:
-    start, duration = record.get("ts"), record.get("dur", 0)
-    if not isinstance(start, (int, float)) or not isinstance(duration, (int, float)):
-        return
-    end = int(start + duration)
-    summary.first = int(start) if summary.first is None else min(summary.first, int(start))
-    summary.last = end if summary.last is None else max(summary.last, end)
+def _process(item: dict[str, Any], file: Summary) -> Process:
+    return Process(
+        pid=item["pid"],
+        host=item["host"],
+        rank=item["rank"],
+        name=item["name"],
+        command=item["command"].replace(";", " "),
+        program=item["program"],
+        cwd=item["cwd"],
+        ppid=item["ppid"],
+        run=item["run"],
+        key=item["key"],
+        threads=item["threads"],
+        events=item["events"],
+        records=item["records"],
+        total=item["total_ns"],
+        read_bytes=item["read_bytes"],
+        write_bytes=item["write_bytes"],
+        first=item["first_ns"],
+        last=item["last_ns"],
+        starts=item["starts"],
+        ends=item["ends"],
+        recovered=item["recovered"],
+        lost=item["lost"],
+        promised=item["promised"],
+        trace=str(file.path),
+    )
+
+
+def _row(item: dict[str, Any]) -> Row:
+    return Row(
+        cat=item["cat"],
+        name=item["name"],
+        count=item["count"],
+        total=item["total_ns"],
+        shortest=item["min_ns"],
+        longest=item["max_ns"],
+        p50=item["p50_ns"],
+        p90=item["p90_ns"],
+        p99=item["p99_ns"],
+        read_bytes=item["read_bytes"],
+        write_bytes=item["write_bytes"],
+    )
+
+
+def _check_totals(files: list[Summary], damage: Damage) -> None:
+    """The end record of a file says how many records stand before it."""
+    for file in files:
+        if not file.ours or file.damaged or len(file.processes) != 1:
+            continue
+        (process,) = file.processes.values()
+        # A process that execs, or begins again, counts from its last start.
+        if process.starts != 1 or process.ends != 1 or process.promised is None:
+            continue
+        if file.records - 1 != process.promised:
+            detail = f"{file.records - 1} records, the end record says {process.promised}"
+            text = "the end record counts other records than there are"
+            file.troubles["wrong_total"] = 1
+            file.damaged = True
+            damage.add("wrong_total", str(file.path), text, detail)

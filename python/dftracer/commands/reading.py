@@ -1,0 +1,188 @@
+"""What the reading commands share: their arguments, finding the files, the words about damage."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from dftracer.commands.recover import recover_directory
+from dftracer.errors import DFTracerError
+from dftracer.trace.files import find_traces, siblings
+from dftracer.trace.table import Damage
+
+DAMAGED = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
+    parser.add_argument(
+        "paths", metavar="TRACE", nargs="+", help="trace files or directories that hold some"
+    )
+    parser.add_argument(
+        "--run", action="store_true", help="with a file, also the other files of its run"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=0, metavar="N", help="threads (default: one a core)"
+    )
+    parser.add_argument(
+        "--no-recover", action="store_true", help="leave the spools of dead processes alone"
+    )
+    if json:
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def open_traces(args: argparse.Namespace, *, data: bool = False) -> list[Path]:
+    """The files that the command is about, after the dead processes beside them were finished.
+
+    data: stdout is for a program, which words would disturb.
+    """
+    if args.threads < 0:
+        raise DFTracerError("--threads must not be negative", exit_code=2)
+    if not args.no_recover:
+        finish_dead(args.paths, sys.stderr if data or getattr(args, "json", False) else sys.stdout)
+    traces = find_traces(args.paths)
+    if args.run:
+        for trace in list(traces):
+            traces += [other for other in siblings(trace) if other not in traces]
+    if not traces:
+        raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(args.paths)}")
+    return traces
+
+
+def finish_dead(paths: Iterable[str], to: TextIO) -> None:
+    directories = {path if os.path.isdir(path) else os.path.dirname(path) or "." for path in paths}
+    for directory in sorted(directories):
+        # Most directories have no spool, and asking costs less than loading the library.
+        if not os.path.isdir(directory) or not _has_spool(directory):
+            continue
+        try:
+            found = recover_directory(directory)
+        except DFTracerError as error:
+            # What is already in the files can be shown all the same.
+            print(f"dftracer: {error}", file=sys.stderr)
+            continue
+        if found.broken:
+            print(f"dftracer: {directory}: {found.broken} unreadable spools", file=sys.stderr)
+        if found.recovered:
+            dead = counted(found.recovered, "dead process", "dead processes")
+            events = counted(found.events, "event")
+            print(f"{directory}: {dead} finished, {events} recovered\n", file=to)
+
+
+def _has_spool(directory: str) -> bool:
+    try:
+        with os.scandir(directory) as entries:
+            return any(
+                entry.name.startswith(".") and entry.name.endswith(".spool") for entry in entries
+            )
+    except OSError:
+        return False
+
+
+def tell_damage(damage: Damage, limit: int = 5) -> int:
+    """Says on stderr what could not be read, and returns the exit status."""
+    if not damage.damaged:
+        return 0
+    for problem in damage.problems[:limit]:
+        print(f"dftracer: {problem_text(problem)}", file=sys.stderr)
+    number = sum(damage.troubles.values())
+    if number > limit:
+        print(
+            f"dftracer: and {counted(number - min(limit, len(damage.problems)), 'further trouble')}"
+            "; `dftracer validate` lists them",
+            file=sys.stderr,
+        )
+    return DAMAGED
+
+
+def problem_text(problem: dict[str, object]) -> str:
+    where = printable(str(problem["file"]))
+    if problem["line"]:
+        where += f":{problem['line']}"
+    text = f"{where}: {problem['text']}"
+    facts = []
+    if problem["offset"] or problem["size"]:
+        facts.append(f"at byte {problem['offset']}")
+    if problem["size"]:
+        facts.append(counted(int(str(problem["size"])), "byte"))
+    if problem["detail"]:
+        facts.append(printable(str(problem["detail"])))
+    return f"{text} ({', '.join(facts)})" if facts else text
+
+
+def progress_bar(traces: Sequence[Path]) -> Callable[[int], object] | None:
+    """Shown on a terminal, and only for work that takes a while."""
+    if not sys.stderr.isatty():
+        return None
+    total = sum(path.stat().st_size for path in traces if path.exists())
+    if total < 1 << 22:
+        return None
+
+    def show(done: int) -> None:
+        share = min(done / total, 1.0)
+        bar = "#" * int(share * 40)
+        print(f"\r{bar:<40} {share:4.0%}", end="", file=sys.stderr, flush=True)
+        if share >= 0.995:
+            print("\r" + " " * 46 + "\r", end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+def end_progress(show: Callable[[int], object] | None) -> None:
+    if show is not None:
+        print("\r" + " " * 46 + "\r", end="", file=sys.stderr, flush=True)
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def bytes_text(size: float) -> str:
+    if size < 1000:
+        return f"{int(size)} B"
+    for unit in ("KB", "MB"):
+        size /= 1000
+        if size < 999.5:
+            return f"{size:.3g} {unit}"
+    return f"{size / 1000:,.3g} GB"
+
+
+def duration_text(nanoseconds: float, digits: int = 3) -> str:
+    if nanoseconds == 0:
+        return "0"
+    for limit, unit in ((1e3, "ns"), (1e6, "us"), (1e9, "ms")):
+        if nanoseconds < limit * 0.9995:
+            return f"{_significant(nanoseconds / limit * 1e3, digits)} {unit}"
+    seconds = nanoseconds / 1e9
+    return f"{_significant(seconds, digits)} s" if seconds < 999.5 else f"{seconds:,.0f} s"
+
+
+def _significant(value: float, digits: int) -> str:
+    # 125 with two digits is 120, not 1.2e+02.
+    return f"{float(f'{value:.{digits}g}'):g}"
+
+
+def printable(text: str) -> str:
+    """A name in a trace may hold anything; a terminal must not act on it."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def shorten(text: str, width: int) -> str:
+    """At most `width` columns; the end of a path or a name says more than its start."""
+    clean = printable(text)
+    return clean if len(clean) <= width else "…" + clean[len(clean) - width + 1 :]
+
+
+def coloured() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def bold(text: str) -> str:
+    return f"\033[1m{text}\033[0m" if coloured() else text
+
+
+def dim(text: str) -> str:
+    return f"\033[2m{text}\033[0m" if coloured() else text

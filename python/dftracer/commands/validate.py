@@ -1,0 +1,80 @@
+"""`dftracer validate TRACE...`: is every byte and line of a trace what it should be."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from dftracer.commands import reading
+from dftracer.commands.reading import DAMAGED, bytes_text, counted, printable, problem_text
+from dftracer.trace.summary import TraceSummary, summarise_all
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    reading.add_arguments(parser)
+    parser.add_argument(
+        "--limit", type=int, default=20, metavar="N", help="troubles shown of each file (20)"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print only what is damaged")
+
+
+def run(args: argparse.Namespace) -> int:
+    traces = reading.open_traces(args)
+    bar = reading.progress_bar(traces)
+    found = summarise_all(traces, threads=args.threads, by_path=False, progress=bar)
+    reading.end_progress(bar)
+    if args.json:
+        print(json.dumps(as_json(found), indent=1))
+    else:
+        _print(found, args.limit, args.quiet)
+    return DAMAGED if found.damage.damaged else 0
+
+
+def as_json(found: TraceSummary) -> dict[str, object]:
+    return {
+        "sound": not found.damage.damaged,
+        "files": [
+            {
+                "path": str(file.path),
+                "sound": not file.damaged,
+                "status": file.status,
+                "size": file.size,
+                "events": file.events,
+                "records": file.records,
+                "troubles": file.troubles,
+            }
+            for file in found.files
+        ],
+        "problems": found.damage.problems,
+        "events": found.events,
+        "records": found.records,
+        "processes": len(found.processes),
+        "bytes": found.size,
+        "bytes_read": found.damage.bytes_read,
+    }
+
+
+def _print(found: TraceSummary, limit: int, quiet: bool) -> None:
+    for file in found.files:
+        path = str(file.path)
+        if not file.damaged and not any(p["file"] == path for p in found.damage.problems):
+            if not quiet:
+                processes = counted(len(file.processes), "process", "processes")
+                facts = f"{counted(file.events, 'event')}, {processes}, {bytes_text(file.size)}"
+                print(f"{printable(path)}: sound, {facts}, {file.status}")
+            continue
+        troubles = [problem for problem in found.damage.problems if problem["file"] == path]
+        print(f"{printable(path)}: damaged, {counted(file.events, 'event')} can be read")
+        for problem in troubles[:limit]:
+            print(f"  {problem_text(problem)}")
+        more = sum(file.troubles.values()) - min(len(troubles), limit)
+        if more > 0:
+            print(f"  and {counted(more, 'further trouble')}")
+    bad = sum(file.damaged for file in found.files)
+    print(
+        f"{counted(len(found.files), 'file')}, "
+        f"{'all sound' if not found.damage.damaged else f'{bad} damaged'}; "
+        f"{counted(found.events, 'event')}, "
+        f"{counted(len(found.processes), 'process', 'processes')}, "
+        f"{bytes_text(found.damage.bytes_read)} read of {bytes_text(found.size)}"
+    )

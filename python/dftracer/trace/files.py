@@ -1,0 +1,64 @@
+"""Which files a name means: a trace, its compressed form, a directory, the files of a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Union
+
+from dftracer.errors import DFTracerError
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+SUFFIXES = (".pfw", ".pfw.gz")
+# What torch.profiler calls its files. Other JSON in a directory is a stranger; named, it is read.
+TORCH_SUFFIXES = (".trace.json", ".trace.json.gz")
+
+
+def is_trace(path: PathLike) -> bool:
+    return os.fspath(path).endswith(SUFFIXES + TORCH_SUFFIXES)
+
+
+def resolve(path: PathLike) -> Path:
+    """The file that a name means: `x.pfw` also finds `x.pfw.gz`."""
+    given = Path(path)
+    if given.exists():
+        return given
+    compressed = given.with_name(given.name + ".gz")
+    if given.name.endswith((".pfw", ".json")) and compressed.exists():
+        return compressed
+    raise DFTracerError(f"{given}: no such file or directory")
+
+
+def find_traces(paths: Iterable[PathLike]) -> list[Path]:
+    """The trace files that the given files and directories (not their subdirectories) hold."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        place = resolve(path)
+        if place.is_dir():
+            found.update((trace, None) for trace in _in_directory(place))
+        else:
+            found[place] = None
+    return list(found)
+
+
+def siblings(path: PathLike) -> list[Path]:
+    """The other files of the run that a trace belongs to, in its directory."""
+    from dftracer import _reader
+
+    own = Path(path)
+    run = _reader.probe([own])[0]["run"]
+    if not run:
+        return []
+    others = [trace for trace in _in_directory(own.parent) if trace.name != own.name]
+    heads = _reader.probe(others)
+    return [trace for trace, head in zip(others, heads) if head["run"] == run]
+
+
+def _in_directory(place: Path) -> list[Path]:
+    try:
+        names = sorted(entry.name for entry in os.scandir(place) if entry.is_file())
+    except OSError as error:
+        raise DFTracerError(f"{place}: {error.strerror}") from None
+    return [place / name for name in names if is_trace(name) and not name.startswith(".")]

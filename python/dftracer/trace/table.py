@@ -1,0 +1,128 @@
+"""The events of a trace as an Arrow stream, which DuckDB, pandas, polars and pyarrow take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dftracer import _reader
+from dftracer.errors import DFTracerError
+from dftracer.trace.files import PathLike, find_traces
+
+COLUMNS: tuple[str, ...] = tuple(_reader.columns())
+
+
+@dataclass
+class Damage:
+    """What reading found: numbers of what was read, and of what could not be."""
+
+    files: int = 0
+    bytes_read: int = 0
+    bytes_on_disk: int = 0
+    records: int = 0
+    events: int = 0
+    damaged: bool = False
+    troubles: dict[str, int] = field(default_factory=dict)
+    problems: list[dict[str, Any]] = field(default_factory=list)
+
+    @staticmethod
+    def of(outcome: dict[str, Any]) -> Damage:
+        total = outcome["total"]
+        found = Damage(
+            files=len(outcome["files"]),
+            bytes_read=total["bytes_read"],
+            bytes_on_disk=sum(file["size"] for file in outcome["files"]),
+            records=total["records"],
+            events=total["events"],
+            damaged=total["damaged"],
+            troubles=dict(total["troubles"]),
+        )
+        for problem in total["problems"]:
+            path = outcome["files"][problem["file"]]["path"]
+            found.problems.append({**problem, "file": path})
+        # Every byte of a sound file has been looked at; of a damaged one that is already said.
+        for file in outcome["files"]:
+            report = file["report"]
+            if not report["damaged"] and report["bytes_read"] != file["size"]:
+                detail = f"{report['bytes_read']} of {file['size']} bytes read"
+                found.add("wrong_size", file["path"], "the file changed while it was read", detail)
+        return found
+
+    def add(self, kind: str, path: str, text: str, detail: str) -> None:
+        self.damaged = True
+        self.troubles[kind] = self.troubles.get(kind, 0) + 1
+        place = {"file": path, "offset": 0, "line": 0, "size": 0}
+        self.problems.append({"kind": kind, "text": text, **place, "detail": detail})
+
+
+class Trace:
+    """Files that are read as one table. Each use as an Arrow stream reads them anew."""
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        columns: Sequence[str] | None = None,
+        threads: int = 0,
+        time_unit: str = "us",
+        records: str = "events",
+    ) -> None:
+        if time_unit not in ("us", "ns"):
+            raise DFTracerError(f"time_unit is us or ns, not {time_unit!r}")
+        if records not in ("events", "all"):
+            raise DFTracerError(f"records is events or all, not {records!r}")
+        for name in columns or ():
+            if name not in COLUMNS:
+                raise DFTracerError(f"there is no column {name!r}: they are {', '.join(COLUMNS)}")
+        self.files = list(files)
+        self.columns = tuple(columns) if columns is not None else COLUMNS
+        self._threads = threads
+        self._nanoseconds = time_unit == "ns"
+        self._all_rows = records == "all"
+        self._handle: object = None
+
+    def __arrow_c_schema__(self) -> object:
+        return _reader.schema(columns=self.columns)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        capsule, self._handle = _reader.stream(
+            self.files,
+            columns=self.columns,
+            threads=self._threads,
+            nanoseconds=self._nanoseconds,
+            all_rows=self._all_rows,
+        )
+        return capsule
+
+    @property
+    def damage(self) -> Damage | None:
+        """What the last stream found, once it has been read to its end."""
+        result = None if self._handle is None else _reader.stream_result(self._handle)
+        return None if result is None else Damage.of(result)
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of the last stream, once it has been read to its end."""
+        result = None if self._handle is None else _reader.stream_result(self._handle)
+        return None if result is None else int(result["rows"])
+
+
+def read(
+    paths: PathLike | Iterable[PathLike],
+    *,
+    columns: Sequence[str] | None = None,
+    threads: int = 0,
+    time_unit: str = "us",
+    records: str = "events",
+) -> Trace:
+    """The events of trace files, or of directories that hold some, as an Arrow stream.
+
+    columns: which of COLUMNS; all if not given. threads: 0 is one a core. time_unit: of ts and dur,
+    "us" or "ns". records: "events", or "all" for metadata and the tracer's own records, too.
+    """
+    given = [paths] if isinstance(paths, (str, bytes)) or hasattr(paths, "__fspath__") else paths
+    files = find_traces(given)  # type: ignore[arg-type]
+    if not files:
+        raise DFTracerError("no trace files (.pfw, .pfw.gz) there")
+    return Trace(files, columns, threads, time_unit, records)

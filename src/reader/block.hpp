@@ -1,0 +1,114 @@
+// A block: text of whole lines, or of whole records of a document, with what is known about it. The
+// unit of work of every reader: load it, go through its records, look at its report.
+// Each worker thread has its own.
+#pragma once
+#include <vector>
+
+#include "reader/feed.hpp"
+#include "reader/parser.hpp"
+
+namespace dft::reader {
+
+class Block {
+ public:
+  [[nodiscard]] const File& file() const { return *piece_.file; }
+  [[nodiscard]] std::uint64_t ordinal() const { return piece_.ordinal; }
+  [[nodiscard]] std::string_view text() const { return piece_.text.view(); }
+  // Complete after records() has gone through.
+  [[nodiscard]] const Report& report() const { return piece_.report; }
+
+  // For the scan: to be filled by a feed, then loaded.
+  Piece& piece() { return piece_; }
+  // Reads and inflates what the piece stands for. What cannot be had is in the report.
+  void load();
+  // Any text as a block, for tests.
+  void take(std::shared_ptr<const File> file, std::string_view text);
+
+  // Calls visit(const Event&, line) for every record, metadata and the tracer's own too, in the
+  // order of the text; `line` counts from 0 in this block. Call it once.
+  template <typename Visit>
+  void records(Visit&& visit) {
+    if (file().shape == Shape::kDocument) {
+      document([&](const Event& event, std::uint64_t line) { visit(event, line); });
+      finish();
+      return;
+    }
+    const char* p = text().data();
+    const char* end = p + text().size();
+    std::uint64_t line = 0;
+    Event event;
+    parser_.set_clock(file().clock);
+    while (p < end) {
+      const char* stop = parser_.fast(p, event);
+      if (stop != nullptr && (*stop == '\n' || stop == end) && utf8_) [[likely]] {
+        event.valid_utf8 = true;
+        count(event);
+        visit(static_cast<const Event&>(event), line);
+        ++line;
+        p = stop + 1;
+        continue;
+      }
+      p = other_line(p, end, line, [&](const Event& found) { visit(found, line); });
+      ++line;
+    }
+    if (!text().empty() && end[-1] != '\n') --line;
+    piece_.report.lines += line;
+    finish();
+  }
+
+ private:
+  struct Mark {  // where in the text a member begins
+    std::size_t text;
+    std::uint64_t offset;
+  };
+  using Found = void (*)(void*, const Event&, std::uint64_t);
+
+  void load_members(bool suspect);
+  void load_range();
+  void count(const Event& event) {
+    Report& report = piece_.report;
+    ++report.records;
+    if (event.is_metadata()) {
+      ++report.metadata;
+    } else if (event.is_own()) {
+      ++report.own;
+    } else {
+      ++report.events;
+    }
+  }
+  void note(Trouble kind, const char* at, std::uint64_t line, std::uint64_t size,
+            std::string detail = {});
+  [[nodiscard]] std::uint64_t offset_of(const char* at) const;
+  // False, and noted, if the object is no record.
+  bool accept(Event& event, std::uint64_t line);
+  const char* other_line_found(const char* p, const char* end, std::uint64_t line, void* context,
+                               Found found);
+  void document_found(void* context, Found found);
+  void finish();
+
+  template <typename Visit>
+  const char* other_line(const char* p, const char* end, std::uint64_t line, Visit&& visit) {
+    return other_line_found(p, end, line, &visit,
+                            [](void* context, const Event& event, std::uint64_t) {
+                              (*static_cast<std::remove_reference_t<Visit>*>(context))(event);
+                            });
+  }
+  template <typename Visit>
+  void document(Visit&& visit) {
+    document_found(&visit, [](void* context, const Event& event, std::uint64_t line) {
+      (*static_cast<std::remove_reference_t<Visit>*>(context))(event, line);
+    });
+  }
+
+  Piece piece_;
+  Parser parser_;
+  Inflater inflater_;
+  Buffer raw_;
+  std::vector<Mark> marks_;
+  bool utf8_ = true;
+  std::uint64_t expected_ = 0;  // lines that the members' headers promise
+  bool check_ = false;          // all of them were inflated, so that the promise can be checked
+  std::uint64_t unusable_ = 0;  // lines that were no record
+};
+
+}  // namespace dft::reader

@@ -1,0 +1,317 @@
+#include "reader/columns.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "reader/file.hpp"
+
+namespace dft::reader {
+namespace {
+
+constexpr std::array<ColumnInfo, kColumns> kInfo{{
+    {"id", ColType::kInt64},      {"name", ColType::kDictionary},  {"cat", ColType::kDictionary},
+    {"ph", ColType::kDictionary}, {"pid", ColType::kInt64},        {"tid", ColType::kInt64},
+    {"ts", ColType::kInt64},      {"dur", ColType::kInt64},        {"level", ColType::kInt32},
+    {"parent", ColType::kInt64},  {"host", ColType::kDictionary},  {"process", ColType::kInt32},
+    {"rank", ColType::kInt32},    {"fname", ColType::kDictionary}, {"trace", ColType::kDictionary},
+    {"ret", ColType::kInt64},     {"errno", ColType::kInt64},      {"count", ColType::kInt64},
+    {"offset", ColType::kInt64},  {"size", ColType::kInt64},       {"epoch", ColType::kInt64},
+    {"step", ColType::kInt64},    {"bytes", ColType::kInt64},      {"args", ColType::kText},
+    {"extra", ColType::kText},
+}};
+
+// Arguments that have a column of the same name.
+int argument_column(std::string_view key) {
+  switch (key.size()) {
+    case 3:
+      if (is(key, "ret")) return static_cast<int>(Col::kRet);
+      break;
+    case 4:
+      if (is(key, "size")) return static_cast<int>(Col::kSize);
+      if (is(key, "step")) return static_cast<int>(Col::kStep);
+      break;
+    case 5:
+      if (is(key, "count")) return static_cast<int>(Col::kCount);
+      if (is(key, "epoch")) return static_cast<int>(Col::kEpoch);
+      if (is(key, "errno")) return static_cast<int>(Col::kErrno);
+      if (is(key, "level")) return static_cast<int>(Col::kLevel);
+      if (is(key, "p_idx")) return static_cast<int>(Col::kParent);
+      if (is(key, "hhash")) return static_cast<int>(Col::kHost);
+      if (is(key, "fhash") || is(key, "fname")) return static_cast<int>(Col::kFname);
+      break;
+    case 6:
+      if (is(key, "offset")) return static_cast<int>(Col::kOffset);
+      break;
+    case 8:
+      if (is(key, "hostname")) return static_cast<int>(Col::kHost);
+      break;
+    default:
+      break;
+  }
+  return -1;
+}
+
+std::int64_t floor_div(std::int64_t value, std::int64_t by) {
+  const std::int64_t whole = value / by;
+  return whole - (value % by < 0 ? 1 : 0);
+}
+
+void set_valid(ColumnData& data, std::int64_t row, bool there) {
+  const auto at = static_cast<std::size_t>(row) / 64;
+  if (data.valid.size() <= at) data.valid.resize(at + 1);
+  if (there) {
+    data.valid[at] |= std::uint64_t{1} << (row % 64);
+  } else {
+    ++data.nulls;
+  }
+}
+
+void append_value(std::string& out, const Field& field) {
+  if (!field.is_string()) {
+    out += field.value;
+    return;
+  }
+  out += '"';
+  out += field.value;
+  out += '"';
+}
+
+}  // namespace
+
+const ColumnInfo& column_info(Col column) { return kInfo[static_cast<std::size_t>(column)]; }
+
+int find_column(std::string_view name) {
+  for (std::size_t i = 0; i < kColumns; ++i) {
+    if (kInfo[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+BatchMaker::BatchMaker(const TableOptions& options) : options_(options) {
+  if (options_.columns.empty()) {
+    for (std::size_t i = 0; i < kColumns; ++i) options_.columns.push_back(static_cast<Col>(i));
+  }
+  std::fill(std::begin(slots_), std::end(slots_), -1);
+  for (std::size_t i = 0; i < options_.columns.size(); ++i) {
+    slots_[static_cast<std::size_t>(options_.columns[i])] = static_cast<int>(i);
+  }
+}
+
+void BatchMaker::begin(std::shared_ptr<const File> file) {
+  batch_ = {};
+  batch_.file = std::move(file);
+  batch_.columns = options_.columns;
+  batch_.data.resize(options_.columns.size());
+  for (ColumnData& data : batch_.data) data.ends.assign(1, 0);
+  names_.clear();
+  categories_.clear();
+  phases_.clear();
+  paths_.clear();
+  last_process_ = ~0U;
+}
+
+std::uint32_t BatchMaker::process_of(const Event& event, const Field* host) {
+  const std::string_view text = host == nullptr ? std::string_view() : host->value;
+  const auto same = [&](const ProcessKey& key) { return key.pid == event.pid && key.host == text; };
+  if (last_process_ < batch_.processes.size() && same(batch_.processes[last_process_])) {
+    return last_process_;
+  }
+  const auto found = std::find_if(batch_.processes.begin(), batch_.processes.end(), same);
+  last_process_ = static_cast<std::uint32_t>(found - batch_.processes.begin());
+  if (found == batch_.processes.end()) {
+    batch_.processes.push_back(
+        {event.pid, std::string(text), host != nullptr && is(host->key, "hostname")});
+  }
+  return last_process_;
+}
+
+void BatchMaker::note_facts(const Event& event, std::uint32_t process) {
+  const std::string_view name = event.name.raw;
+  const bool rank = is(name, "PR");
+  if (!is(name, "FH") && !is(name, "SH") && !is(name, "HH") && !rank) return;
+  const Field* key = nullptr;
+  const Field* value = nullptr;
+  for (const Field& field : event.args) {
+    if (is(field.key, "name")) key = &field;
+    if (is(field.key, "value")) value = &field;
+  }
+  if (key == nullptr || value == nullptr) return;
+  if (rank && key->value != "rank") return;
+  const Fact::What what = rank           ? Fact::What::kRank
+                          : name == "FH" ? Fact::What::kFile
+                          : name == "HH" ? Fact::What::kHost
+                                         : Fact::What::kString;
+  batch_.facts.push_back({what, process, std::string(value->value),
+                          std::string(plain_text(key->value, key->kind == Kind::kEscaped,
+                                                 event.valid_utf8, scratch_))});
+}
+
+void BatchMaker::number(Col column, bool there, std::int64_t value) {
+  const int at = slot(column);
+  if (at < 0) return;
+  ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
+  set_valid(data, batch_.rows, there);
+  if (column_info(column).type == ColType::kInt32) {
+    data.ints.push_back(there ? static_cast<std::int32_t>(value) : 0);
+  } else {
+    data.longs.push_back(there ? value : 0);
+  }
+}
+
+std::int32_t BatchMaker::word_index(Col column, TextTable<None>& table, std::string_view raw,
+                                    bool escaped, bool valid_utf8) {
+  bool fresh = false;
+  const std::uint32_t index = table.find(raw, {}, 0, fresh);
+  if (fresh) {
+    ColumnData& data = batch_.data[static_cast<std::size_t>(slot(column))];
+    data.words += plain_text(raw, escaped, valid_utf8, scratch_);
+    data.ends.push_back(static_cast<std::int32_t>(data.words.size()));
+  }
+  return static_cast<std::int32_t>(index);
+}
+
+void BatchMaker::word(Col column, const Text& text, bool valid_utf8) {
+  const int at = slot(column);
+  if (at < 0) return;
+  TextTable<None>& table = column == Col::kName ? names_ : categories_;
+  const std::int32_t index = word_index(column, table, text.raw, text.escaped, valid_utf8);
+  ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
+  set_valid(data, batch_.rows, true);
+  data.ints.push_back(index);
+}
+
+// The arguments that are in no column, and members of the record that have no place.
+void BatchMaker::rest(const Event& event, std::uint64_t taken) {
+  const auto text_column = [&](Col column, auto&& fill) {
+    const int at = slot(column);
+    if (at < 0) return;
+    ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
+    if (data.ints.empty()) data.ints.push_back(0);
+    const std::size_t before = data.text.size();
+    fill(data.text);
+    if (!event.valid_utf8 && data.text.size() > before) {
+      std::string mended;
+      append_mended(mended, std::string_view(data.text).substr(before));
+      data.text.resize(before);
+      data.text += mended;
+    }
+    set_valid(data, batch_.rows, data.text.size() > before);
+    data.ints.push_back(static_cast<std::int32_t>(data.text.size()));
+  };
+  const auto object = [](std::string& out, auto&& fields, auto&& wanted) {
+    const std::size_t before = out.size();
+    std::size_t index = 0;
+    for (const Field& field : fields) {
+      if (!wanted(index++)) continue;
+      out += out.size() == before ? "{\"" : ",\"";
+      out += field.key;
+      out += "\":";
+      append_value(out, field);
+    }
+    if (out.size() > before) out += '}';
+  };
+  text_column(Col::kArgs, [&](std::string& out) {
+    object(out, event.args, [&](std::size_t i) { return i >= 64 || ((taken >> i) & 1) == 0; });
+  });
+  text_column(Col::kExtra, [&](std::string& out) {
+    object(out, event.extra, [](std::size_t) { return true; });
+  });
+}
+
+void BatchMaker::add(const Event& event) {
+  const Field* by_column[kColumns] = {};
+  std::int64_t values[kColumns];
+  std::uint64_t taken = 0;
+  const bool event_args = !event.is_metadata();
+  for (std::size_t i = 0; i < event.args.size(); ++i) {
+    const Field& field = event.args[i];
+    const int column = argument_column(field.key);
+    if (column < 0) continue;
+    const auto c = static_cast<std::size_t>(column);
+    const bool text =
+        column == static_cast<int>(Col::kHost) || column == static_cast<int>(Col::kFname);
+    bool fits = text ? field.kind == Kind::kString || field.kind == Kind::kInt ||
+                           (field.kind == Kind::kEscaped && !is(field.key, "hhash"))
+                     : integer_of(field, values[c]);
+    if (column == static_cast<int>(Col::kLevel) && fits) {
+      fits = values[c] >= INT32_MIN && values[c] <= INT32_MAX;
+    }
+    if (!fits) continue;
+    // Of a key that is there twice the last one counts; all are kept.
+    if (by_column[c] == nullptr && i < 64) taken |= std::uint64_t{1} << i;
+    by_column[c] = &field;
+  }
+  const Field* host = by_column[static_cast<std::size_t>(Col::kHost)];
+  const std::uint32_t process = process_of(event, host);
+  if (event.is_own()) note_facts(event, process);
+  if (options_.rows == Rows::kEvents && !event.is_event()) return;
+
+  number(Col::kId, (event.has & kHasId) != 0, event.id);
+  word(Col::kName, event.name, event.valid_utf8);
+  word(Col::kCat, event.category, event.valid_utf8);
+  if (const int at = slot(Col::kPh); at >= 0) {
+    const bool there = event.phase != kNoPhase;
+    std::int32_t index = 0;
+    if (there) index = word_index(Col::kPh, phases_, {&event.phase, 1}, false, true);
+    ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
+    set_valid(data, batch_.rows, there);
+    data.ints.push_back(index);
+  }
+  number(Col::kPid, (event.has & kHasPid) != 0, event.pid);
+  number(Col::kTid, (event.has & kHasTid) != 0, event.tid);
+  std::int64_t ts = event.ts;
+  std::int64_t dur = event.dur;
+  if (!options_.nanoseconds) {
+    std::int64_t end = 0;
+    ts = floor_div(event.ts, 1000);
+    // Both ends are cut off, so that spans that nest stay nested.
+    dur = __builtin_add_overflow(event.ts, event.dur, &end) ? floor_div(event.dur, 1000)
+                                                            : floor_div(end, 1000) - ts;
+  }
+  number(Col::kTs, (event.has & kHasTs) != 0, ts);
+  number(Col::kDur, (event.has & kHasDur) != 0, dur);
+  const auto argument = [&](Col column) {
+    const auto c = static_cast<std::size_t>(column);
+    const bool there = by_column[c] != nullptr && !(column == Col::kParent && values[c] == -1);
+    number(column, there, there ? values[c] : 0);
+  };
+  for (const Col column : {Col::kLevel, Col::kParent, Col::kRet, Col::kErrno, Col::kCount,
+                           Col::kOffset, Col::kSize, Col::kEpoch, Col::kStep}) {
+    if (slot(column) >= 0) argument(column);
+  }
+  if (slot(Col::kBytes) >= 0) {
+    bool fresh = false;
+    const std::uint32_t index = traffic_.find(event.name.raw, event.category.raw, 0, fresh);
+    Traffic& traffic = traffic_.row(index);
+    if (fresh) traffic = traffic_of(event.category.raw, event.name.raw);
+    const bool there = traffic.way != Way::kNone;
+    number(Col::kBytes, there,
+           there ? static_cast<std::int64_t>(moved_bytes(traffic.measure, event.args)) : 0);
+  }
+  if (const int at = slot(Col::kFname); at >= 0) {
+    const Field* path = by_column[static_cast<std::size_t>(Col::kFname)];
+    ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
+    set_valid(data, batch_.rows, path != nullptr);
+    std::uint32_t index = 0;
+    if (path != nullptr) {
+      const bool hashed = is(path->key, "fhash");
+      bool fresh = false;
+      index = paths_.find(path->value, {}, hashed ? 1 : 0, fresh);
+      if (fresh) {
+        batch_.paths.emplace_back(
+            hashed ? std::string(path->value)
+                   : std::string(plain_text(path->value, path->kind == Kind::kEscaped,
+                                            event.valid_utf8, scratch_)),
+            hashed);
+      }
+    }
+    data.ints.push_back(static_cast<std::int32_t>(index));
+  }
+  batch_.process_of.push_back(static_cast<std::int32_t>(process));
+  if (slot(Col::kArgs) >= 0 || slot(Col::kExtra) >= 0) rest(event, event_args ? taken : 0);
+  ++batch_.rows;
+}
+
+Batch BatchMaker::take() { return std::move(batch_); }
+
+}  // namespace dft::reader

@@ -1,0 +1,137 @@
+// The table `events`: its columns, and one batch of it, filled from a block by a worker thread and
+// finished, in order, by the thread that takes it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reader/arrow.hpp"
+#include "reader/event.hpp"
+#include "reader/table.hpp"
+#include "reader/traffic.hpp"
+
+namespace dft::reader {
+
+// In the order of the schema. docs/trace.md says what they mean.
+enum class Col : std::uint8_t {
+  kId,
+  kName,
+  kCat,
+  kPh,
+  kPid,
+  kTid,
+  kTs,
+  kDur,
+  kLevel,
+  kParent,
+  kHost,
+  kProcess,
+  kRank,
+  kFname,
+  kTrace,
+  kRet,
+  kErrno,
+  kCount,
+  kOffset,
+  kSize,
+  kEpoch,
+  kStep,
+  kBytes,
+  kArgs,
+  kExtra,
+};
+inline constexpr std::size_t kColumns = 25;
+
+enum class ColType : std::uint8_t { kInt32, kInt64, kText, kDictionary };
+struct ColumnInfo {
+  const char* name;
+  ColType type;
+};
+const ColumnInfo& column_info(Col column);
+// -1 if there is no column of that name.
+int find_column(std::string_view name);
+
+// Which records become rows.
+enum class Rows : std::uint8_t { kEvents, kAll };
+
+struct TableOptions {
+  std::vector<Col> columns;  // none: all
+  bool nanoseconds = false;  // ts and dur; otherwise microseconds
+  Rows rows = Rows::kEvents;
+};
+
+void export_schema(const TableOptions& options, ArrowSchema* out);
+
+struct ColumnData {
+  std::vector<std::uint64_t> valid;  // a bit a row
+  std::int64_t nulls = 0;
+  std::vector<std::int64_t> longs;
+  std::vector<std::int32_t> ints;  // values, or indices of the dictionary, or offsets of texts
+  std::string text;
+  std::vector<std::int32_t> ends;  // of the dictionary's texts, 0 first
+  std::string words;               // the dictionary's texts
+};
+
+// What later blocks need to know of this one.
+struct Fact {
+  enum class What : std::uint8_t { kFile, kString, kHost, kRank };
+  What what;
+  std::uint32_t process;
+  std::string key;
+  std::string value;
+};
+
+struct ProcessKey {
+  std::int64_t pid;
+  std::string host;  // as written: a hash, or a name
+  bool named;        // by its name
+};
+
+struct Batch {
+  std::shared_ptr<const struct File> file;
+  std::int64_t rows = 0;
+  std::vector<Col> columns;
+  std::vector<ColumnData> data;  // one a column
+  std::vector<Fact> facts;
+  std::vector<ProcessKey> processes;
+  std::vector<std::int32_t> process_of;             // of each row, in `processes`
+  std::vector<std::pair<std::string, bool>> paths;  // of the column fname: text, and is it a hash
+};
+
+// Fills batches; one a worker thread.
+class BatchMaker {
+ public:
+  explicit BatchMaker(const TableOptions& options);
+  void begin(std::shared_ptr<const File> file);
+  void add(const Event& event);
+  Batch take();
+
+ private:
+  struct None {};
+  std::uint32_t process_of(const Event& event, const Field* host);
+  void note_facts(const Event& event, std::uint32_t process);
+  void number(Col column, bool there, std::int64_t value);
+  void word(Col column, const Text& text, bool valid_utf8);
+  void rest(const Event& event, std::uint64_t taken);
+  [[nodiscard]] int slot(Col column) const { return slots_[static_cast<std::size_t>(column)]; }
+  std::int32_t word_index(Col column, TextTable<None>& table, std::string_view raw, bool escaped,
+                          bool valid_utf8);
+
+  TableOptions options_;
+  int slots_[kColumns];
+  Batch batch_;
+  TextTable<None> names_;
+  TextTable<None> categories_;
+  TextTable<None> phases_;
+  TextTable<None> paths_;
+  TextTable<Traffic> traffic_;
+  std::uint32_t last_process_ = ~0U;
+  std::string scratch_;
+};
+
+// Hands the batch over; `out` owns it then.
+void export_batch(Batch&& batch, ArrowArray* out);
+
+}  // namespace dft::reader

@@ -1,0 +1,125 @@
+// The few pieces of JSON that a trace needs: strings, numbers, values that are stepped over.
+// Called by the line parser, on the reader's worker threads.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace dft::reader {
+
+// Every text that is scanned has this many readable bytes behind it, the first of them a control
+// character. No string, number or word can hold one, so nothing here needs to be told where the
+// text ends.
+inline constexpr std::size_t kPadding = 64;
+
+enum class Kind : std::uint8_t {
+  kString,   // as written between the quotes, and no escape in it
+  kEscaped,  // likewise, with escapes
+  kInt,      // fits 64 bits
+  kNumber,   // any other number
+  kTrue,
+  kFalse,
+  kNull,
+  kObject,
+  kArray,
+};
+
+// Compares with a word that is known while compiling: the compiler makes a few loads of it.
+template <std::size_t N>
+inline bool is(std::string_view text, const char (&word)[N]) {
+  return text.size() == N - 1 && __builtin_memcmp(text.data(), word, N - 1) == 0;
+}
+
+// One member of an object. Views into the text; strings without their quotes.
+struct Field {
+  std::string_view key;
+  std::string_view value;
+  std::int64_t number = 0;  // of kInt
+  Kind kind = Kind::kNull;
+  bool key_escaped = false;
+
+  [[nodiscard]] bool is_string() const { return kind == Kind::kString || kind == Kind::kEscaped; }
+};
+
+// The first quote, backslash or control character at or after p.
+inline const char* string_stop(const char* p) {
+#if defined(__SSE2__)
+  const __m128i quote = _mm_set1_epi8('"');
+  const __m128i slash = _mm_set1_epi8('\\');
+  const __m128i last_control = _mm_set1_epi8(0x1f);
+  for (;; p += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, last_control), bytes);
+    const __m128i found = _mm_or_si128(
+        control, _mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, slash)));
+    const int mask = _mm_movemask_epi8(found);
+    if (mask != 0) return p + __builtin_ctz(static_cast<unsigned>(mask));
+  }
+#else
+  while (*p != '"' && *p != '\\' && static_cast<unsigned char>(*p) > 0x1f) ++p;
+  return p;
+#endif
+}
+
+// p stands behind the opening quote. The closing one, or nullptr if the string is not JSON.
+const char* string_end_escaped(const char* p);
+inline const char* string_end(const char* p, bool& escaped) {
+  p = string_stop(p);
+  escaped = *p == '\\';
+  if (*p == '"') [[likely]]
+    return p;
+  return escaped ? string_end_escaped(p) : nullptr;
+}
+
+// Digits of at most 18 places, without a leading zero; nullptr if there is anything else.
+inline const char* whole_number(const char* p, std::int64_t& out) {
+  const char* start = p;
+  std::uint64_t value = 0;
+  unsigned digit = static_cast<unsigned>(static_cast<unsigned char>(*p)) - '0';
+  while (digit <= 9) {
+    value = value * 10 + digit;
+    digit = static_cast<unsigned>(static_cast<unsigned char>(*++p)) - '0';
+  }
+  const auto length = p - start;
+  if (length == 0 || length > 18 || (*start == '0' && length > 1)) [[unlikely]]
+    return nullptr;
+  out = static_cast<std::int64_t>(value);
+  return p;
+}
+
+// A value of any kind at p, its fields filled but the key; nullptr if it is not JSON. Objects and
+// arrays are checked to a depth of 64.
+const char* scan_value(const char* p, Field& field);
+// Blanks, line ends among them.
+inline const char* skip_space(const char* p) {
+  while (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r') ++p;
+  return p;
+}
+// Blanks inside a line.
+inline const char* skip_blanks(const char* p) {
+  while (*p == ' ' || *p == '\t' || *p == '\r') ++p;
+  return p;
+}
+
+// The integer that a field holds, also as a string ("count":"3"), as some tracers write it.
+bool integer_of(const Field& field, std::int64_t& out);
+// A number, also in a string, times 10^scale, cut off below; saturates. False if it is none.
+bool scaled_number(std::string_view text, int scale, std::int64_t& out);
+
+// What the JSON string says, as valid UTF-8: escapes resolved, lone surrogates and bytes that are
+// no UTF-8 replaced by U+FFFD. Returns the text itself where it is that already.
+std::string_view plain_text(std::string_view raw, bool escaped, bool valid_utf8,
+                            std::string& scratch);
+// Appends the text as the inside of a JSON string.
+void append_escaped(std::string& out, std::string_view text);
+
+[[nodiscard]] bool is_ascii(std::string_view text);
+[[nodiscard]] bool is_utf8(std::string_view text);
+// Appends the text with U+FFFD for every byte that is no part of valid UTF-8.
+void append_mended(std::string& out, std::string_view text);
+
+}  // namespace dft::reader

@@ -1,0 +1,212 @@
+#include "reader/parser.hpp"
+
+#include <cstring>
+#include <limits>
+
+namespace dft::reader {
+namespace {
+
+template <std::size_t N>
+bool eat(const char*& p, const char (&text)[N]) {
+  if (std::memcmp(p, text, N - 1) != 0) return false;
+  p += N - 1;
+  return true;
+}
+
+bool string_at(const char*& p, Text& out) {
+  const char* end = string_end(p, out.escaped);
+  if (end == nullptr) return false;
+  out.raw = {p, static_cast<std::size_t>(end - p)};
+  p = end + 1;
+  return true;
+}
+
+bool number_at(const char*& p, std::int64_t& out) {
+  const char* end = whole_number(p, out);
+  if (end == nullptr) return false;
+  p = end;
+  return true;
+}
+
+// The members of an object; p stands behind its brace. With Blanks, JSON as others write it.
+template <bool Blanks>
+const char* members(const char* p, std::vector<Field>& out) {
+  const auto gap = [](const char* at) { return Blanks ? skip_space(at) : at; };
+  out.clear();
+  p = gap(p);
+  if (*p == '}') return p + 1;
+  for (;;) {
+    if (*p != '"') return nullptr;
+    Field& field = out.emplace_back();
+    const char* end = string_end(p + 1, field.key_escaped);
+    if (end == nullptr) return nullptr;
+    field.key = {p + 1, static_cast<std::size_t>(end - p - 1)};
+    p = gap(end + 1);
+    if (*p != ':') return nullptr;
+    p = gap(p + 1);
+    if (*p == '"') {
+      bool escaped = false;
+      end = string_end(p + 1, escaped);
+      if (end == nullptr) return nullptr;
+      field.value = {p + 1, static_cast<std::size_t>(end - p - 1)};
+      field.kind = escaped ? Kind::kEscaped : Kind::kString;
+      p = end + 1;
+    } else if (const char* stop = whole_number(p, field.number);
+               stop != nullptr && (*stop == ',' || *stop == '}')) {
+      field.value = {p, static_cast<std::size_t>(stop - p)};
+      field.kind = Kind::kInt;
+      p = stop;
+    } else {
+      p = scan_value(p, field);
+      if (p == nullptr) return nullptr;
+    }
+    p = gap(p);
+    if (*p == '}') return p + 1;
+    if (*p != ',') return nullptr;
+    p = gap(p + 1);
+  }
+}
+
+char phase_of(const Field& field) {
+  if (field.kind == Kind::kString && field.value.size() == 1) {
+    const char letter = field.value[0];
+    // A number may have been quoted on the way.
+    if (letter >= '1' && letter <= '4') return "XCAM"[letter - '1'];
+    return static_cast<unsigned char>(letter) < 0x80 ? letter : kNoPhase;
+  }
+  if (field.kind == Kind::kInt && field.number >= 1 && field.number <= 4) {
+    return "XCAM"[field.number - 1];
+  }
+  return kNoPhase;
+}
+
+}  // namespace
+
+void Parser::set_clock(FileClock clock) {
+  clock_ = clock;
+  factor_ = 1;
+  for (int i = 0; i < clock.digits; ++i) factor_ *= 10;
+  most_ = std::numeric_limits<std::int64_t>::max() / factor_;
+}
+
+const char* Parser::fast(const char* p, Event& event) {
+  const char* start = p;
+  if (!eat(p, "{\"id\":") || !number_at(p, event.id)) return nullptr;
+  if (!eat(p, ",\"name\":\"") || !string_at(p, event.name)) return nullptr;
+  if (!eat(p, ",\"cat\":\"") || !string_at(p, event.category)) return nullptr;
+  if (!eat(p, ",\"pid\":") || !number_at(p, event.pid)) return nullptr;
+  if (!eat(p, ",\"tid\":") || !number_at(p, event.tid)) return nullptr;
+  std::uint8_t has = kHasId | kHasPid | kHasTid | kHasName;
+  event.ts = event.dur = 0;
+  if (eat(p, ",\"ts\":")) {
+    // A base would ask for a check of the sum; files that have one are not of this layout.
+    if (!number_at(p, event.ts) || event.ts > most_ || clock_.base_ns != 0) return nullptr;
+    event.ts *= factor_;
+    has |= kHasTs;
+    if (eat(p, ",\"dur\":")) {
+      if (!number_at(p, event.dur) || event.dur > most_) return nullptr;
+      event.dur *= factor_;
+      has |= kHasDur;
+    }
+  }
+  if (!eat(p, ",\"ph\":\"")) return nullptr;
+  event.phase = *p++;
+  const bool letter =
+      (event.phase >= 'A' && event.phase <= 'Z') || (event.phase >= 'a' && event.phase <= 'z');
+  if (!letter || !eat(p, "\",\"args\":{")) return nullptr;
+  const char* args = p - 1;
+  p = members<false>(p, args_);
+  if (p == nullptr || *p != '}') return nullptr;
+  event.args_text = {args, static_cast<std::size_t>(p - args)};
+  event.args = args_;
+  event.extra = {};
+  event.has = has;
+  event.line = {start, static_cast<std::size_t>(p + 1 - start)};
+  return p + 1;
+}
+
+bool Parser::set_time(const Field& field, std::int64_t base, std::int64_t& out) const {
+  const bool numeric =
+      field.kind == Kind::kInt || field.kind == Kind::kNumber || field.kind == Kind::kString;
+  std::int64_t value = 0;
+  if (!numeric || !scaled_number(field.value, clock_.digits, value)) return false;
+  // What does not fit is kept as it is written.
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  if (value == kMost || value == -kMost) return false;
+  return !__builtin_add_overflow(value, base, &out);
+}
+
+void Parser::place(const Field& field, Event& event) {
+  const auto whole = [&](EventHas flag, std::int64_t& out) {
+    if (!integer_of(field, out)) return false;
+    event.has = static_cast<std::uint8_t>(event.has | flag);
+    return true;
+  };
+  const auto time = [&](EventHas flag, std::int64_t base, std::int64_t& out) {
+    if (!set_time(field, base, out)) return false;
+    event.has = static_cast<std::uint8_t>(event.has | flag);
+    return true;
+  };
+  bool placed = false;
+  if (field.key == "name") {
+    placed = field.is_string();
+    if (placed) {
+      event.name = {field.value, field.kind == Kind::kEscaped};
+      event.has |= kHasName;
+    }
+  } else if (field.key == "cat") {
+    placed = field.is_string();
+    if (placed) event.category = {field.value, field.kind == Kind::kEscaped};
+  } else if (field.key == "ph") {
+    event.phase = phase_of(field);
+    placed = event.phase != kNoPhase;
+  } else if (field.key == "id") {
+    placed = whole(kHasId, event.id);
+  } else if (field.key == "pid") {
+    placed = whole(kHasPid, event.pid);
+  } else if (field.key == "tid") {
+    placed = whole(kHasTid, event.tid);
+  } else if (field.key == "ts") {
+    placed = time(kHasTs, clock_.base_ns, event.ts);
+  } else if (field.key == "dur") {
+    placed = time(kHasDur, 0, event.dur);
+  } else if (field.key == "args" && field.kind == Kind::kObject) {
+    placed = true;
+    event.args_text = field.value;
+    members<true>(field.value.data() + 1, args_);
+    event.args = args_;
+  }
+  if (!placed) extra_.push_back(field);
+}
+
+const char* Parser::general(const char* p, Event& event) {
+  if (*p != '{') return nullptr;
+  const char* start = p;
+  event = {};
+  args_.clear();
+  extra_.clear();
+  p = skip_space(p + 1);
+  while (*p != '}') {
+    Field field;
+    if (*p != '"') return nullptr;
+    const char* end = string_end(p + 1, field.key_escaped);
+    if (end == nullptr) return nullptr;
+    field.key = {p + 1, static_cast<std::size_t>(end - p - 1)};
+    p = skip_space(end + 1);
+    if (*p != ':') return nullptr;
+    p = scan_value(skip_space(p + 1), field);
+    if (p == nullptr) return nullptr;
+    place(field, event);
+    p = skip_space(p);
+    if (*p == '}') break;
+    if (*p != ',') return nullptr;
+    p = skip_space(p + 1);
+    if (*p != '"') return nullptr;
+  }
+  ++p;
+  event.extra = extra_;
+  event.line = {start, static_cast<std::size_t>(p - start)};
+  return p;
+}
+
+}  // namespace dft::reader

@@ -1,0 +1,487 @@
+#include "reader/partial.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace dft::reader {
+namespace {
+
+constexpr std::int64_t kThreadMask = (std::int64_t{1} << 22) - 1;
+
+void add_to(std::uint64_t& sum, std::uint64_t value) {
+  if (__builtin_add_overflow(sum, value, &sum)) sum = std::numeric_limits<std::uint64_t>::max();
+}
+
+// The fields that every event may have, in one walk over its arguments.
+struct Common {
+  const Field* host = nullptr;
+  const Field* path = nullptr;
+  bool hashed = false;
+};
+
+Common common_of(const Event& event) {
+  Common found;
+  for (const Field& field : event.args) {
+    switch (field.key.size()) {
+      case 5:
+        if (is(field.key, "hhash")) {
+          found.host = &field;
+        } else if (is(field.key, "fhash")) {
+          found.path = &field, found.hashed = true;
+        } else if (is(field.key, "fname")) {
+          found.path = &field, found.hashed = false;
+        }
+        break;
+      case 8:
+        if (is(field.key, "hostname")) found.host = &field;
+        break;
+      default:
+        break;
+    }
+  }
+  return found;
+}
+
+const Field* find(const Event& event, std::string_view key) {
+  const Field* found = nullptr;
+  for (const Field& field : event.args) {
+    if (field.key == key) found = &field;
+  }
+  return found;
+}
+
+std::int64_t number_of(const Event& event, std::string_view key, std::int64_t otherwise) {
+  const Field* field = find(event, key);
+  std::int64_t value = otherwise;
+  return field != nullptr && integer_of(*field, value) ? value : otherwise;
+}
+
+}  // namespace
+
+unsigned Histogram::bucket(std::uint64_t value) {
+  if (value < 16) return static_cast<unsigned>(value);
+  const auto octave = static_cast<unsigned>(std::bit_width(value)) - 5;  // 16..31 is octave 0
+  return 16 + octave * 16 + static_cast<unsigned>((value >> octave) & 15);
+}
+
+std::uint64_t Histogram::middle(unsigned bucket) {
+  if (bucket < 16) return bucket;
+  const unsigned octave = (bucket - 16) / 16;
+  const std::uint64_t low = (std::uint64_t{16} + (bucket - 16) % 16) << octave;
+  return low + ((std::uint64_t{1} << octave) / 2);
+}
+
+std::uint64_t& Histogram::at(unsigned bucket) {
+  if (counts_.empty()) {
+    first_ = bucket;
+    counts_.resize(1);
+  } else if (bucket < first_) {
+    counts_.insert(counts_.begin(), first_ - bucket, 0);
+    first_ = bucket;
+  } else if (bucket >= first_ + counts_.size()) {
+    counts_.resize(bucket - first_ + 1);
+  }
+  return counts_[bucket - first_];
+}
+
+void Histogram::add(std::uint64_t value, std::uint64_t times) { at(bucket(value)) += times; }
+
+void Histogram::add(const Histogram& other) {
+  for (std::size_t i = 0; i < other.counts_.size(); ++i) {
+    if (other.counts_[i] != 0) at(other.first_ + static_cast<unsigned>(i)) += other.counts_[i];
+  }
+}
+
+std::uint64_t Histogram::count() const {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t n : counts_) sum += n;
+  return sum;
+}
+
+std::uint64_t Histogram::percentile(double share) const {
+  const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(count()));
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    sum += counts_[i];
+    if (sum > wanted || (sum == wanted && i + 1 == counts_.size())) {
+      return middle(first_ + static_cast<unsigned>(i));
+    }
+  }
+  return 0;
+}
+
+void Row::add(const Row& other) {
+  count += other.count;
+  add_to(total, other.total);
+  least = std::min(least, other.least);
+  most = std::max(most, other.most);
+  add_to(read_bytes, other.read_bytes);
+  add_to(write_bytes, other.write_bytes);
+  durations.add(other.durations);
+}
+
+void PathRow::add(const PathRow& other) {
+  count += other.count;
+  add_to(total, other.total);
+  reads += other.reads;
+  writes += other.writes;
+  add_to(read_bytes, other.read_bytes);
+  add_to(write_bytes, other.write_bytes);
+}
+
+void ProcessRow::add(const ProcessRow& other) {
+  seen = std::min(seen, other.seen);
+  events += other.events;
+  records += other.records;
+  add_to(total, other.total);
+  add_to(read_bytes, other.read_bytes);
+  add_to(write_bytes, other.write_bytes);
+  threads.insert(other.threads.begin(), other.threads.end());
+  if (other.timed) {
+    first = timed ? std::min(first, other.first) : other.first;
+    last = timed ? std::max(last, other.last) : other.last;
+    timed = true;
+  }
+  starts += other.starts;
+  ends += other.ends;
+  recovered = recovered || other.recovered;
+  lost += other.lost;
+  if (other.end_at.block != ~std::uint64_t{0} &&
+      (end_at.block == ~std::uint64_t{0} || end_at < other.end_at)) {
+    end_at = other.end_at;
+    promised = other.promised;
+  }
+  if (other.starts != 0 && (starts == other.starts || start_at < other.start_at)) {
+    start_at = other.start_at;
+    ppid = other.ppid;
+    command = other.command;
+    program = other.program;
+    cwd = other.cwd;
+    run = other.run;
+    key = other.key;
+    version = other.version;
+  }
+  // Equal in all records of a process, but for damage; the smaller one, so that order is no matter.
+  const auto keep = [](std::string& mine, const std::string& theirs) {
+    if (mine.empty() || (!theirs.empty() && theirs < mine)) mine = theirs;
+  };
+  keep(rank, other.rank);
+  keep(name, other.name);
+}
+
+void FileFacts::time(std::int64_t from, std::int64_t to) {
+  first = timed ? std::min(first, from) : from;
+  last = timed ? std::max(last, to) : to;
+  timed = true;
+}
+
+void FileFacts::add(const FileFacts& other, std::size_t samples) {
+  if (other.timed) {
+    time(other.first, other.last);
+  }
+  for (const auto& [key, count] : other.metadata) metadata[key] += count;
+  sample.insert(sample.end(), other.sample.begin(), other.sample.end());
+  std::sort(sample.begin(), sample.end());
+  if (sample.size() > samples) sample.resize(samples);
+}
+
+FileFacts& Partial::facts_of(std::uint32_t file) {
+  if (file != last_file_) {
+    last_facts_ = &files[file];
+    last_file_ = file;
+  }
+  return *last_facts_;
+}
+
+std::string Partial::text_of(const Field* field, bool valid) {
+  if (field == nullptr) return {};
+  return std::string(plain_text(field->value, field->kind == Kind::kEscaped, valid, scratch_));
+}
+
+ProcessRow& Partial::process_of(const Event& event, std::uint32_t file, std::string_view host,
+                                Place place) {
+  if (last_process_ < rows_.size()) {
+    ProcessRow& last = rows_[last_process_];
+    if (last.file == file && last.pid == event.pid && last.host == host) return last;
+  }
+  std::string key = std::to_string(file) + '/' + std::to_string(event.pid) + '/';
+  key += host;
+  const auto [found, fresh] =
+      process_index_.emplace(std::move(key), static_cast<std::uint32_t>(rows_.size()));
+  last_process_ = found->second;
+  if (fresh) {
+    ProcessRow& row = rows_.emplace_back();
+    row.file = file;
+    row.pid = event.pid;
+    row.host = host;
+  }
+  ProcessRow& row = rows_[last_process_];
+  row.seen = std::min(row.seen, place);
+  return row;
+}
+
+void Partial::add(const Event& event, std::uint32_t file, Place place) {
+  const Common common = common_of(event);
+  const std::string_view host = common.host == nullptr ? std::string_view() : common.host->value;
+  ProcessRow& process = process_of(event, file, host, place);
+  ++process.records;
+  if (!event.is_event()) {
+    own(event, process, file, place);
+    return;
+  }
+  add_event(event, process, file, place,
+            common.path == nullptr ? std::string_view() : common.path->value, common.hashed);
+}
+
+void Partial::add_event(const Event& event, ProcessRow& process, std::uint32_t file, Place place,
+                        std::string_view path, bool hashed) {
+  bool fresh = false;
+  const std::uint32_t index =
+      names_.find(event.name.raw, event.category.raw, options_.by_file ? file : 0, fresh);
+  Counted& counted = names_.row(index);
+  if (fresh) {
+    counted.traffic = traffic_of(event.category.raw, event.name.raw);
+    counted.name_escaped = event.name.escaped;
+    counted.category_escaped = event.category.escaped;
+    counted.valid = event.valid_utf8;
+  }
+  Row& row = counted.row;
+  std::uint64_t calls = 1;
+  auto duration = static_cast<std::uint64_t>(std::max<std::int64_t>(event.dur, 0));
+  std::uint64_t least = duration;
+  std::uint64_t most = duration;
+  std::uint64_t mean = duration;
+  if (event.phase == kAggregate) [[unlikely]] {
+    // Numbers of many calls in one record; its durations are in microseconds.
+    const auto of = [&](std::string_view key) {
+      return static_cast<std::uint64_t>(std::max<std::int64_t>(number_of(event, key, 0), 0));
+    };
+    calls = std::max<std::uint64_t>(of("dft_cnt"), 1);
+    duration = of("dur_sum") * 1000;
+    least = of("dur_min") * 1000;
+    most = of("dur_max") * 1000;
+    mean = duration / calls;
+  }
+  row.count += calls;
+  add_to(row.total, duration);
+  row.least = std::min(row.least, least);
+  row.most = std::max(row.most, most);
+  row.durations.add(mean, calls);
+  ++process.events;
+  add_to(process.total, duration);
+  if ((event.has & kHasTid) != 0) {
+    const std::int64_t thread = event.tid & kThreadMask;
+    if (thread != process.last_thread) process.threads.insert(thread);
+    process.last_thread = thread;
+  }
+  std::uint64_t bytes = 0;
+  const Way way = counted.traffic.way;
+  if (way != Way::kNone) {
+    bytes = moved_bytes(counted.traffic.measure, event.args);
+    if (way != Way::kWrite) {
+      add_to(row.read_bytes, bytes);
+      add_to(process.read_bytes, bytes);
+    }
+    if (way != Way::kRead) {
+      add_to(row.write_bytes, bytes);
+      add_to(process.write_bytes, bytes);
+    }
+  }
+  if (!path.empty() && options_.paths) {
+    bool fresh_path = false;
+    PathRow& used = paths_.row(paths_.find(path, {}, hashed ? 1 : 0, fresh_path)).row;
+    ++used.count;
+    add_to(used.total, duration);
+    if (way == Way::kRead || way == Way::kBoth) {
+      ++used.reads;
+      add_to(used.read_bytes, bytes);
+    }
+    if (way == Way::kWrite || way == Way::kBoth) {
+      ++used.writes;
+      add_to(used.write_bytes, bytes);
+    }
+  }
+  FileFacts& facts = facts_of(file);
+  if ((event.has & kHasTs) != 0) {
+    std::int64_t end = 0;
+    if (__builtin_add_overflow(event.ts, static_cast<std::int64_t>(event.dur), &end)) {
+      end = event.ts;
+    }
+    facts.time(event.ts, end);
+    process.first = process.timed ? std::min(process.first, event.ts) : event.ts;
+    process.last = process.timed ? std::max(process.last, end) : end;
+    process.timed = true;
+  }
+  if (facts.sample.size() < options_.samples) {
+    std::string line(event.line);
+    if (!event.valid_utf8) {
+      line.clear();
+      append_mended(line, event.line);
+    }
+    facts.sample.emplace_back(place, std::move(line));
+  }
+}
+
+void Partial::own(const Event& event, ProcessRow& process, std::uint32_t file, Place place) {
+  FileFacts& facts = facts_of(file);
+  const std::string_view name = event.name.raw;
+  const bool valid = event.valid_utf8;
+  ++facts.metadata[std::string(plain_text(name, event.name.escaped, valid, scratch_))];
+  const auto put = [&](std::map<std::string, std::string>& map, std::string text,
+                       const std::string& hash) {
+    const auto [found, fresh] = map.emplace(hash, text);
+    if (!fresh && text < found->second) found->second = std::move(text);
+  };
+  if (name == "start" || name == "end") {
+    if ((event.has & kHasTs) != 0) facts.time(event.ts, event.ts);
+    if (name == "start") {
+      ++process.starts;
+      if (process.starts == 1 || process.start_at < place) {
+        process.start_at = place;
+        process.ppid = number_of(event, "ppid", -1);
+        process.command = text_of(find(event, "cmd_hash"), valid);
+        process.program = text_of(find(event, "exec_hash"), valid);
+        process.cwd = text_of(find(event, "cwd"), valid);
+        process.run = text_of(find(event, "run"), valid);
+        process.key = text_of(find(event, "proc"), valid);
+        process.version = text_of(find(event, "version"), valid);
+      }
+    } else {
+      ++process.ends;
+      const Field* recovered = find(event, "recovered");
+      process.recovered =
+          process.recovered || (recovered != nullptr && recovered->kind == Kind::kTrue);
+      if (process.end_at.block == ~std::uint64_t{0} || process.end_at < place) {
+        process.end_at = place;
+        process.promised = number_of(event, "num_events", -1);
+      }
+    }
+    return;
+  }
+  if (name == "lost") {
+    process.lost +=
+        static_cast<std::uint64_t>(std::max<std::int64_t>(number_of(event, "events", 0), 0));
+    return;
+  }
+  if (name == "FH" || name == "SH" || name == "HH") {
+    const std::string hash = text_of(find(event, "value"), valid);
+    std::string text = text_of(find(event, "name"), valid);
+    if (name == "HH") put(hosts, text, hash);
+    put(strings, std::move(text), hash);
+  } else if (name == "PR") {
+    const Field* what = find(event, "name");
+    if (what != nullptr && what->value == "rank") {
+      process.rank = text_of(find(event, "value"), valid);
+    }
+  } else if (name == "process_name") {
+    process.name = text_of(find(event, "name"), valid);
+  }
+}
+
+void Partial::add(Partial&& other) {
+  bool fresh = false;
+  for (auto& entry : other.names_.entries()) {
+    Counted& mine = names_.row(names_.find(entry.first, entry.second, entry.number, fresh));
+    if (fresh) {
+      mine = std::move(entry.row);
+    } else {
+      mine.row.add(entry.row.row);
+    }
+  }
+  for (auto& entry : other.paths_.entries()) {
+    paths_.row(paths_.find(entry.first, entry.second, entry.number, fresh)).row.add(entry.row.row);
+  }
+  for (ProcessRow& row : other.rows_) {
+    std::string key = std::to_string(row.file) + '/' + std::to_string(row.pid) + '/' + row.host;
+    const auto [found, is_new] =
+        process_index_.emplace(std::move(key), static_cast<std::uint32_t>(rows_.size()));
+    if (is_new) {
+      rows_.push_back(std::move(row));
+    } else {
+      rows_[found->second].add(row);
+    }
+  }
+  for (auto& [file, facts] : other.files) files[file].add(facts, options_.samples);
+  last_file_ = ~0U;
+  for (auto& [hash, text] : other.strings) {
+    const auto [found, is_new] = strings.emplace(hash, text);
+    if (!is_new && text < found->second) found->second = text;
+  }
+  for (auto& [hash, text] : other.hosts) {
+    const auto [found, is_new] = hosts.emplace(hash, text);
+    if (!is_new && text < found->second) found->second = text;
+  }
+  other = Partial(options_);
+}
+
+void Partial::finish() {
+  // By what a name says, not by how it was escaped.
+  std::map<std::tuple<std::uint32_t, std::string, std::string>, Row> rows;
+  std::string scratch;
+  for (auto& entry : names_.entries()) {
+    const Counted& counted = entry.row;
+    std::string name(plain_text(entry.first, counted.name_escaped, counted.valid, scratch));
+    std::string category(
+        plain_text(entry.second, counted.category_escaped, counted.valid, scratch));
+    rows[{static_cast<std::uint32_t>(entry.number), std::move(category), std::move(name)}].add(
+        counted.row);
+  }
+  for (auto& [key, row] : rows) {
+    names.push_back({std::get<1>(key), std::get<2>(key), std::get<0>(key), std::move(row)});
+  }
+  names_.clear();
+  for (auto& entry : paths_.entries()) {
+    std::string path = entry.first;
+    if (entry.number == 1) {
+      const auto found = strings.find(path);
+      if (found == strings.end()) {
+        ++paths_unknown;
+        path = "#" + path;
+      } else {
+        path = found->second;
+      }
+    } else {
+      path = std::string(
+          plain_text(entry.first, entry.first.find('\\') != std::string::npos, false, scratch));
+    }
+    by_path[path].add(entry.row.row);
+  }
+  paths_.clear();
+  std::sort(rows_.begin(), rows_.end(), [](const ProcessRow& a, const ProcessRow& b) {
+    return std::tie(a.file, a.seen, a.pid, a.host) < std::tie(b.file, b.seen, b.pid, b.host);
+  });
+  // A counter's arguments are its series, and some tracers leave arguments out: such records name
+  // no host. They belong to the process of their number.
+  std::vector<ProcessRow> homeless;
+  for (ProcessRow& row : rows_) {
+    (row.host.empty() ? homeless : processes).push_back(std::move(row));
+  }
+  for (ProcessRow& row : homeless) {
+    const auto same = std::find_if(processes.begin(), processes.end(), [&](const ProcessRow& p) {
+      return p.file == row.file && p.pid == row.pid;
+    });
+    if (same != processes.end()) {
+      same->add(row);
+    } else {
+      processes.push_back(std::move(row));
+    }
+  }
+  rows_.clear();
+  process_index_.clear();
+  std::sort(processes.begin(), processes.end(), [](const ProcessRow& a, const ProcessRow& b) {
+    return std::tie(a.file, a.seen, a.pid, a.host) < std::tie(b.file, b.seen, b.pid, b.host);
+  });
+  for (ProcessRow& process : processes) {
+    const auto resolve = [&](std::string& text, const std::map<std::string, std::string>& in) {
+      const auto found = in.find(text);
+      if (found != in.end()) text = found->second;
+    };
+    resolve(process.host, hosts);
+    resolve(process.command, strings);
+    resolve(process.program, strings);
+    resolve(process.cwd, strings);
+  }
+}
+
+}  // namespace dft::reader

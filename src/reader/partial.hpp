@@ -1,0 +1,167 @@
+// Statistics of a part of a trace that can be added to those of another: the sum is the same
+// however the trace was cut. One partial a worker thread; merged by whoever waits for them.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "reader/event.hpp"
+#include "reader/table.hpp"
+#include "reader/traffic.hpp"
+
+namespace dft::reader {
+
+// Counts of durations on a scale of 16 steps an octave: a percentile is right to 1/32.
+class Histogram {
+ public:
+  void add(std::uint64_t value, std::uint64_t times = 1);
+  void add(const Histogram& other);
+  // The value below which the share (0 to 1) of all lies.
+  [[nodiscard]] std::uint64_t percentile(double share) const;
+  [[nodiscard]] std::uint64_t count() const;
+
+ private:
+  static unsigned bucket(std::uint64_t value);
+  static std::uint64_t middle(unsigned bucket);
+  std::uint64_t& at(unsigned bucket);
+
+  unsigned first_ = 0;  // bucket of counts_[0]
+  std::vector<std::uint64_t> counts_;
+};
+
+// Sums saturate: no duration is negative here, so that order does not matter even then.
+struct Row {
+  std::uint64_t count = 0;
+  std::uint64_t total = 0;  // nanoseconds
+  std::uint64_t least = ~std::uint64_t{0};
+  std::uint64_t most = 0;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t write_bytes = 0;
+  Histogram durations;
+  void add(const Row& other);
+};
+
+// Of one file that the traced program used.
+struct PathRow {
+  std::uint64_t count = 0;
+  std::uint64_t total = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t write_bytes = 0;
+  void add(const PathRow& other);
+};
+
+struct Place {  // in the trace; orders what has no other order
+  std::uint64_t block = ~std::uint64_t{0};
+  std::uint64_t line = 0;
+  auto operator<=>(const Place&) const = default;
+};
+
+struct ProcessRow {
+  std::uint32_t file = 0;
+  std::int64_t pid = 0;
+  std::string host;  // its hash, or its name
+  Place seen;
+  std::uint64_t events = 0;
+  std::uint64_t records = 0;
+  std::uint64_t total = 0;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t write_bytes = 0;
+  std::set<std::int64_t> threads;
+  std::int64_t last_thread = -1;  // is in the set
+  std::int64_t first = 0;         // nanoseconds; with last, of its events and own records
+  std::int64_t last = 0;
+  bool timed = false;
+  std::uint64_t starts = 0;
+  std::uint64_t ends = 0;
+  bool recovered = false;
+  std::uint64_t lost = 0;
+  std::int64_t promised = -1;  // num_events of the last end record
+  Place start_at;              // of the last start record, whose facts these are
+  Place end_at;
+  std::int64_t ppid = -1;
+  std::string command;  // hashes
+  std::string program;
+  std::string cwd;
+  std::string run;
+  std::string key;
+  std::string version;
+  std::string rank;
+  std::string name;
+  void add(const ProcessRow& other);
+};
+
+struct FileFacts {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  bool timed = false;
+  std::map<std::string, std::uint64_t> metadata;  // records by name, the tracer's own among them
+  std::vector<std::pair<Place, std::string>> sample;
+  void time(std::int64_t from, std::int64_t to);
+  void add(const FileFacts& other, std::size_t samples);
+};
+
+struct PartialOptions {
+  bool by_file = false;     // rows of each trace file, not of all together
+  bool paths = true;        // statistics by file of the traced program
+  std::size_t samples = 0;  // first events of each trace file, as written
+};
+
+class Partial {
+ public:
+  explicit Partial(PartialOptions options = {}) : options_(options) {}
+  void add(const Event& event, std::uint32_t file, Place place);
+  void add(Partial&& other);
+  // Once all are added: folds what names no host into its process, and resolves hashes.
+  void finish();
+
+  struct NameRow {
+    std::string category;
+    std::string name;
+    std::uint32_t file = 0;
+    Row row;
+  };
+  // After finish(), each in an order that depends on the trace alone.
+  std::vector<NameRow> names;
+  std::vector<ProcessRow> processes;
+  std::map<std::string, PathRow> by_path;
+  std::map<std::uint32_t, FileFacts> files;
+  std::map<std::string, std::string> strings;  // hash to text: hosts, files, others
+  std::map<std::string, std::string> hosts;    // hash to name
+  std::uint64_t paths_unknown = 0;             // hashes that no record explains
+
+ private:
+  struct Counted {
+    Row row;
+    Traffic traffic;
+    bool name_escaped = false;
+    bool category_escaped = false;
+    bool valid = true;
+  };
+  struct CountedPath {
+    PathRow row;
+  };
+  ProcessRow& process_of(const Event& event, std::uint32_t file, std::string_view host,
+                         Place place);
+  FileFacts& facts_of(std::uint32_t file);
+  void own(const Event& event, ProcessRow& process, std::uint32_t file, Place place);
+  void add_event(const Event& event, ProcessRow& process, std::uint32_t file, Place place,
+                 std::string_view path, bool hashed);
+  std::string text_of(const Field* field, bool valid);
+
+  PartialOptions options_;
+  TextTable<Counted> names_;
+  TextTable<CountedPath> paths_;
+  std::unordered_map<std::string, std::uint32_t> process_index_;
+  std::vector<ProcessRow> rows_;
+  std::uint32_t last_process_ = ~0U;
+  std::uint32_t last_file_ = ~0U;
+  FileFacts* last_facts_ = nullptr;
+  std::string scratch_;
+};
+
+}  // namespace dft::reader

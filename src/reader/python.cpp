@@ -1,0 +1,536 @@
+// dftracer._reader: the reader for Python. Lists of paths in, dictionaries and Arrow capsules out.
+// No function here holds the interpreter's lock while files are read, and Ctrl-C ends each.
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "reader/partial.hpp"
+#include "reader/scan.hpp"
+#include "reader/stream.hpp"
+
+namespace {
+
+using namespace dft::reader;  // NOLINT(google-build-using-namespace)
+
+// Owns a reference.
+class Ref {
+ public:
+  explicit Ref(PyObject* object = nullptr) : object_(object) {}
+  ~Ref() { Py_XDECREF(object_); }
+  Ref(Ref&& other) noexcept : object_(other.release()) {}
+  Ref(const Ref&) = delete;
+  Ref& operator=(const Ref&) = delete;
+  Ref& operator=(Ref&&) = delete;
+  [[nodiscard]] PyObject* get() const { return object_; }
+  PyObject* release() {
+    PyObject* object = object_;
+    object_ = nullptr;
+    return object;
+  }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  PyObject* object_;
+};
+
+// A Python error is set.
+struct PythonError {};
+
+PyObject* checked(PyObject* object) {
+  if (object == nullptr) throw PythonError();
+  return object;
+}
+
+PyObject* text(std::string_view value) {
+  return checked(
+      PyUnicode_DecodeUTF8(value.data(), static_cast<Py_ssize_t>(value.size()), "replace"));
+}
+PyObject* path_text(const std::string& value) {
+  return checked(
+      PyUnicode_DecodeFSDefaultAndSize(value.data(), static_cast<Py_ssize_t>(value.size())));
+}
+PyObject* number(std::uint64_t value) { return checked(PyLong_FromUnsignedLongLong(value)); }
+PyObject* integer(std::int64_t value) { return checked(PyLong_FromLongLong(value)); }
+PyObject* boolean(bool value) { return PyBool_FromLong(value ? 1 : 0); }
+PyObject* nothing() { Py_RETURN_NONE; }
+
+// Takes the reference.
+void put(PyObject* dict, const char* key, PyObject* value) {
+  const Ref owned(value);
+  if (PyDict_SetItemString(dict, key, value) != 0) throw PythonError();
+}
+void push(PyObject* list, PyObject* value) {
+  const Ref owned(value);
+  if (PyList_Append(list, value) != 0) throw PythonError();
+}
+
+std::vector<std::string> paths_from(PyObject* object) {
+  std::vector<std::string> out;
+  const Ref items(checked(PySequence_Fast(object, "a list of paths is needed")));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    PyObject* bytes = nullptr;
+    if (PyUnicode_FSConverter(PySequence_Fast_GET_ITEM(items.get(), i), &bytes) == 0) {
+      throw PythonError();
+    }
+    const Ref owned(bytes);
+    out.emplace_back(PyBytes_AS_STRING(bytes), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes)));
+  }
+  return out;
+}
+
+// Runs the work on a thread of its own, without the lock, and looks for signals meanwhile. The
+// callable `progress`, if it is one, is told the bytes read.
+void run(PyObject* progress, const std::function<void(Control&)>& work) {
+  Control control;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;
+  std::thread thread([&] {
+    try {
+      work(control);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    done = true;
+    changed.notify_all();
+  });
+  bool interrupted = false;
+  for (;;) {
+    bool ended = false;
+    Py_BEGIN_ALLOW_THREADS;
+    std::unique_lock lock(mutex);
+    ended = changed.wait_for(lock, std::chrono::milliseconds(100), [&] { return done; });
+    Py_END_ALLOW_THREADS;
+    if (ended) break;
+    if (interrupted) continue;
+    if (PyErr_CheckSignals() != 0) interrupted = true;
+    if (!interrupted && progress != nullptr && progress != Py_None) {
+      const Ref answer(PyObject_CallFunction(
+          progress, "K", static_cast<unsigned long long>(control.bytes.load())));
+      interrupted = !answer;
+    }
+    if (interrupted) control.stop = true;
+  }
+  thread.join();
+  if (interrupted) throw PythonError();
+  if (failure) std::rethrow_exception(failure);
+}
+
+PyObject* report_dict(const Report& report) {
+  Ref out(checked(PyDict_New()));
+  put(out.get(), "bytes_read", number(report.bytes_read));
+  put(out.get(), "text_bytes", number(report.text_bytes));
+  put(out.get(), "members", number(report.members));
+  put(out.get(), "lines", number(report.lines));
+  put(out.get(), "records", number(report.records));
+  put(out.get(), "metadata", number(report.metadata));
+  put(out.get(), "own", number(report.own));
+  put(out.get(), "events", number(report.events));
+  put(out.get(), "damaged", boolean(report.damaged()));
+  Ref counts(checked(PyDict_New()));
+  for (std::size_t i = 0; i < kTroubles; ++i) {
+    if (report.counts[i] != 0) {
+      put(counts.get(), info_of(static_cast<Trouble>(i)).name, number(report.counts[i]));
+    }
+  }
+  put(out.get(), "troubles", counts.release());
+  Ref problems(checked(PyList_New(0)));
+  for (const Problem& problem : report.problems) {
+    Ref item(checked(PyDict_New()));
+    const TroubleInfo& info = info_of(problem.kind);
+    put(item.get(), "kind", text(info.name));
+    put(item.get(), "text", text(info.text));
+    put(item.get(), "file", number(problem.file));
+    put(item.get(), "offset", number(problem.offset));
+    put(item.get(), "line", number(problem.line));
+    put(item.get(), "size", number(problem.size));
+    put(item.get(), "detail", text(problem.detail));
+    push(problems.get(), item.release());
+  }
+  put(out.get(), "problems", problems.release());
+  return out.release();
+}
+
+PyObject* file_dict(const File& file) {
+  Ref item(checked(PyDict_New()));
+  put(item.get(), "path", path_text(file.path));
+  put(item.get(), "size", number(file.size));
+  put(item.get(), "compressed", boolean(file.compressed));
+  put(item.get(), "document", boolean(file.shape == Shape::kDocument));
+  put(item.get(), "ours", boolean(file.ours));
+  put(item.get(), "bracket", boolean(file.bracket));
+  put(item.get(), "run", text(file.run));
+  put(item.get(), "process", text(file.process));
+  put(item.get(), "nanoseconds_a_unit",
+      number(file.clock.digits == 0   ? 1
+             : file.clock.digits == 3 ? 1000
+             : file.clock.digits == 6 ? 1000000
+                                      : 1000000000));
+  put(item.get(), "base_ns", integer(file.clock.base_ns));
+  put(item.get(), "rank", file.rank < 0 ? nothing() : integer(file.rank));
+  put(item.get(), "error", file.error == 0 ? nothing() : integer(file.error));
+  return item.release();
+}
+
+PyObject* outcome_dict(const Outcome& outcome) {
+  Ref out(checked(PyDict_New()));
+  Ref files(checked(PyList_New(0)));
+  for (std::size_t i = 0; i < outcome.files.size(); ++i) {
+    Ref item(file_dict(*outcome.files[i]));
+    put(item.get(), "report", report_dict(outcome.reports[i]));
+    push(files.get(), item.release());
+  }
+  put(out.get(), "files", files.release());
+  put(out.get(), "total", report_dict(outcome.total));
+  return out.release();
+}
+
+PyObject* row_dict(const Partial::NameRow& name) {
+  const Row& row = name.row;
+  Ref out(checked(PyDict_New()));
+  put(out.get(), "file", number(name.file));
+  put(out.get(), "cat", text(name.category));
+  put(out.get(), "name", text(name.name));
+  put(out.get(), "count", number(row.count));
+  put(out.get(), "total_ns", number(row.total));
+  put(out.get(), "min_ns", number(row.count == 0 ? 0 : row.least));
+  put(out.get(), "max_ns", number(row.most));
+  constexpr struct {
+    const char* key;
+    double share;
+  } kShares[] = {{"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}};
+  for (const auto& share : kShares) {
+    // The histogram's steps are wider than the extremes, which are exact.
+    put(out.get(), share.key,
+        number(std::clamp(row.durations.percentile(share.share), std::min(row.least, row.most),
+                          row.most)));
+  }
+  put(out.get(), "read_bytes", number(row.read_bytes));
+  put(out.get(), "write_bytes", number(row.write_bytes));
+  return out.release();
+}
+
+PyObject* process_dict(const ProcessRow& process) {
+  Ref out(checked(PyDict_New()));
+  PyObject* dict = out.get();
+  put(dict, "file", number(process.file));
+  put(dict, "pid", integer(process.pid));
+  put(dict, "host", text(process.host));
+  put(dict, "rank", text(process.rank));
+  put(dict, "name", text(process.name));
+  put(dict, "ppid", process.ppid < 0 ? nothing() : integer(process.ppid));
+  put(dict, "command", text(process.command));
+  put(dict, "program", text(process.program));
+  put(dict, "cwd", text(process.cwd));
+  put(dict, "run", text(process.run));
+  put(dict, "key", text(process.key));
+  put(dict, "version", text(process.version));
+  put(dict, "events", number(process.events));
+  put(dict, "records", number(process.records));
+  put(dict, "total_ns", number(process.total));
+  put(dict, "read_bytes", number(process.read_bytes));
+  put(dict, "write_bytes", number(process.write_bytes));
+  put(dict, "threads", number(process.threads.size()));
+  put(dict, "first_ns", process.timed ? integer(process.first) : nothing());
+  put(dict, "last_ns", process.timed ? integer(process.last) : nothing());
+  put(dict, "starts", number(process.starts));
+  put(dict, "ends", number(process.ends));
+  put(dict, "recovered", boolean(process.recovered));
+  put(dict, "lost", number(process.lost));
+  put(dict, "promised", process.promised < 0 ? nothing() : integer(process.promised));
+  return out.release();
+}
+
+PyObject* path_dict(const std::string& path, const PathRow& row) {
+  Ref out(checked(PyDict_New()));
+  put(out.get(), "path", text(path));
+  put(out.get(), "count", number(row.count));
+  put(out.get(), "total_ns", number(row.total));
+  put(out.get(), "reads", number(row.reads));
+  put(out.get(), "writes", number(row.writes));
+  put(out.get(), "read_bytes", number(row.read_bytes));
+  put(out.get(), "write_bytes", number(row.write_bytes));
+  return out.release();
+}
+
+PyObject* facts_dict(const FileFacts& facts) {
+  Ref out(checked(PyDict_New()));
+  put(out.get(), "first_ns", facts.timed ? integer(facts.first) : nothing());
+  put(out.get(), "last_ns", facts.timed ? integer(facts.last) : nothing());
+  Ref metadata(checked(PyDict_New()));
+  for (const auto& [name, count] : facts.metadata) {
+    const Ref key(text(name));
+    const Ref value(number(count));
+    if (PyDict_SetItem(metadata.get(), key.get(), value.get()) != 0) throw PythonError();
+  }
+  put(out.get(), "metadata", metadata.release());
+  Ref sample(checked(PyList_New(0)));
+  for (const auto& [place, line] : facts.sample) push(sample.get(), text(line));
+  put(out.get(), "sample", sample.release());
+  return out.release();
+}
+
+PyObject* to_python(const Outcome& outcome, const Partial& partial) {
+  Ref out(outcome_dict(outcome));
+  Ref rows(checked(PyList_New(0)));
+  for (const Partial::NameRow& row : partial.names) push(rows.get(), row_dict(row));
+  put(out.get(), "names", rows.release());
+  Ref processes(checked(PyList_New(0)));
+  for (const ProcessRow& process : partial.processes) push(processes.get(), process_dict(process));
+  put(out.get(), "processes", processes.release());
+  Ref paths(checked(PyList_New(0)));
+  for (const auto& [path, row] : partial.by_path) push(paths.get(), path_dict(path, row));
+  put(out.get(), "paths", paths.release());
+  put(out.get(), "paths_unknown", number(partial.paths_unknown));
+  Ref hosts(checked(PyDict_New()));
+  for (const auto& [hash, name] : partial.hosts) {
+    const Ref key(text(hash));
+    const Ref value(text(name));
+    if (PyDict_SetItem(hosts.get(), key.get(), value.get()) != 0) throw PythonError();
+  }
+  put(out.get(), "hosts", hosts.release());
+  Ref facts(checked(PyList_New(0)));
+  for (std::size_t i = 0; i < outcome.files.size(); ++i) {
+    const auto found = partial.files.find(static_cast<std::uint32_t>(i));
+    push(facts.get(), facts_dict(found == partial.files.end() ? FileFacts() : found->second));
+  }
+  put(out.get(), "facts", facts.release());
+  return out.release();
+}
+
+// Turns what was thrown into a Python error.
+template <typename Work>
+PyObject* guarded(Work&& work) {
+  try {
+    return work();
+  } catch (const PythonError&) {
+    if (PyErr_Occurred() == nullptr) PyErr_SetNone(PyExc_KeyboardInterrupt);
+  } catch (const Stopped&) {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& problem) {
+    PyErr_SetString(PyExc_OSError, problem.what());
+  }
+  return nullptr;
+}
+
+PyObject* py_summarise(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
+  static const char* kNames[] = {"paths",   "threads",  "by_file", "by_path",
+                                 "samples", "progress", nullptr};
+  PyObject* paths = nullptr;
+  unsigned threads = 0;
+  int by_file = 0;
+  int by_path = 1;
+  unsigned samples = 0;
+  PyObject* progress = nullptr;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O|$IppIO", const_cast<char**>(kNames), &paths,
+                                  &threads, &by_file, &by_path, &samples, &progress) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    const std::vector<std::string> list = paths_from(paths);
+    if (threads == 0) threads = default_threads();
+    const PartialOptions options{by_file != 0, by_path != 0, samples};
+    std::vector<Partial> partials(threads, Partial(options));
+    Outcome outcome;
+    run(progress, [&](Control& control) {
+      outcome = scan(
+          list, threads,
+          [&](unsigned worker, Block& block) {
+            Partial& partial = partials[worker];
+            const std::uint32_t file = block.file().index;
+            const std::uint64_t ordinal = block.ordinal();
+            block.records([&](const Event& event, std::uint64_t line) {
+              partial.add(event, file, {ordinal, line});
+            });
+          },
+          &control);
+      for (unsigned i = 1; i < threads; ++i) partials[0].add(std::move(partials[i]));
+      partials[0].finish();
+    });
+    return to_python(outcome, partials[0]);
+  });
+}
+
+constexpr const char* kResultName = "dftracer.stream_result";
+
+bool options_from(PyObject* columns, int nanoseconds, int all_rows, TableOptions& options) {
+  options.nanoseconds = nanoseconds != 0;
+  options.rows = all_rows != 0 ? Rows::kAll : Rows::kEvents;
+  if (columns == nullptr || columns == Py_None) return true;
+  const Ref items(PySequence_Fast(columns, "a list of columns is needed"));
+  if (!items) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    Py_ssize_t size = 0;
+    const char* name = PyUnicode_AsUTF8AndSize(PySequence_Fast_GET_ITEM(items.get(), i), &size);
+    if (name == nullptr) return false;
+    const int column = find_column({name, static_cast<std::size_t>(size)});
+    if (column < 0) {
+      PyErr_Format(PyExc_ValueError, "there is no column '%s'", name);
+      return false;
+    }
+    options.columns.push_back(static_cast<Col>(column));
+  }
+  if (options.columns.empty()) {
+    PyErr_SetString(PyExc_ValueError, "at least one column is needed");
+    return false;
+  }
+  return true;
+}
+
+void free_stream(PyObject* capsule) {
+  auto* stream =
+      static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule, "arrow_array_stream"));
+  if (stream == nullptr) return;
+  if (stream->release != nullptr) {
+    Py_BEGIN_ALLOW_THREADS;
+    stream->release(stream);
+    Py_END_ALLOW_THREADS;
+  }
+  delete stream;
+}
+
+void free_schema(PyObject* capsule) {
+  auto* schema = static_cast<ArrowSchema*>(PyCapsule_GetPointer(capsule, "arrow_schema"));
+  if (schema == nullptr) return;
+  if (schema->release != nullptr) schema->release(schema);
+  delete schema;
+}
+
+void free_result(PyObject* capsule) {
+  delete static_cast<std::shared_ptr<StreamResult>*>(PyCapsule_GetPointer(capsule, kResultName));
+}
+
+PyObject* py_stream(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
+  static const char* kNames[] = {"paths", "columns", "threads", "nanoseconds", "all_rows", nullptr};
+  PyObject* paths = nullptr;
+  PyObject* columns = nullptr;
+  unsigned threads = 0;
+  int nanoseconds = 0;
+  int all_rows = 0;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OIpp", const_cast<char**>(kNames), &paths,
+                                  &columns, &threads, &nanoseconds, &all_rows) == 0) {
+    return nullptr;
+  }
+  return guarded([&]() -> PyObject* {
+    TableOptions options;
+    if (!options_from(columns, nanoseconds, all_rows, options)) throw PythonError();
+    auto result = std::make_shared<StreamResult>();
+    auto stream = std::make_unique<ArrowArrayStream>();
+    open_stream(paths_from(paths), std::move(options), threads, result, stream.get());
+    const Ref capsule(PyCapsule_New(stream.get(), "arrow_array_stream", free_stream));
+    if (!capsule) {
+      stream->release(stream.get());
+      throw PythonError();
+    }
+    stream.release();  // NOLINT(bugprone-unused-return-value): the capsule's now
+    auto handle = std::make_unique<std::shared_ptr<StreamResult>>(std::move(result));
+    const Ref holder(checked(PyCapsule_New(handle.get(), kResultName, free_result)));
+    handle.release();  // NOLINT(bugprone-unused-return-value)
+    return checked(PyTuple_Pack(2, capsule.get(), holder.get()));
+  });
+}
+
+PyObject* py_stream_result(PyObject* /*module*/, PyObject* holder) {
+  auto* handle =
+      static_cast<std::shared_ptr<StreamResult>*>(PyCapsule_GetPointer(holder, kResultName));
+  if (handle == nullptr) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const std::lock_guard lock((*handle)->mutex);
+    if (!(*handle)->finished) return nothing();
+    Ref out(outcome_dict((*handle)->outcome));
+    put(out.get(), "rows", number((*handle)->rows));
+    put(out.get(), "paths_unknown", number((*handle)->unresolved));
+    return out.release();
+  });
+}
+
+PyObject* py_schema(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
+  static const char* kNames[] = {"columns", nullptr};
+  PyObject* columns = nullptr;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "|$O", const_cast<char**>(kNames), &columns) == 0) {
+    return nullptr;
+  }
+  return guarded([&]() -> PyObject* {
+    TableOptions options;
+    if (!options_from(columns, 0, 0, options)) throw PythonError();
+    auto schema = std::make_unique<ArrowSchema>();
+    export_schema(options, schema.get());
+    PyObject* capsule = PyCapsule_New(schema.get(), "arrow_schema", free_schema);
+    if (capsule == nullptr) {
+      schema->release(schema.get());
+      throw PythonError();
+    }
+    schema.release();  // NOLINT(bugprone-unused-return-value): the capsule's now
+    return capsule;
+  });
+}
+
+PyObject* py_probe(PyObject* /*module*/, PyObject* paths) {
+  return guarded([&]() -> PyObject* {
+    Ref out(checked(PyList_New(0)));
+    for (const std::string& path : paths_from(paths)) {
+      File file;
+      file.path = path;
+      Py_BEGIN_ALLOW_THREADS;
+      (void)open_file(file);  // its error is in the dictionary
+      Py_END_ALLOW_THREADS;
+      push(out.get(), file_dict(file));
+    }
+    return out.release();
+  });
+}
+
+PyObject* py_columns(PyObject* /*module*/, PyObject* /*unused*/) {
+  return guarded([&]() -> PyObject* {
+    Ref out(checked(PyList_New(0)));
+    for (std::size_t i = 0; i < kColumns; ++i) {
+      push(out.get(), text(column_info(static_cast<Col>(i)).name));
+    }
+    return out.release();
+  });
+}
+
+template <typename F>
+PyCFunction plain(F function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef kMethods[] = {
+    {"summarise", plain(py_summarise), METH_VARARGS | METH_KEYWORDS,
+     "Statistics of trace files, by name, process and path, and what was damaged."},
+    {"stream", plain(py_stream), METH_VARARGS | METH_KEYWORDS,
+     "An Arrow stream of the events, and a handle for stream_result."},
+    {"stream_result", py_stream_result, METH_O,
+     "What a stream read; None until it has been read to its end."},
+    {"schema", plain(py_schema), METH_VARARGS | METH_KEYWORDS, "The Arrow schema of the events."},
+    {"probe", py_probe, METH_O, "What the heads of files say: their kind, clock and run."},
+    {"columns", py_columns, METH_NOARGS, "The names of all columns, in their order."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef kModule = {
+    PyModuleDef_HEAD_INIT,
+    "dftracer._reader",
+    "Reads traces.",
+    -1,
+    kMethods,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__reader() { return PyModule_Create(&kModule); }

@@ -1,0 +1,26 @@
+// The table `events` as an Arrow stream: blocks become batches on several threads, names are
+// resolved in order, and whoever pulls decides how fast it goes.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "reader/columns.hpp"
+#include "reader/scan.hpp"
+
+namespace dft::reader {
+
+// What the last finished stream of a reader found; shared with whoever asks afterwards.
+struct StreamResult {
+  std::mutex mutex;
+  bool finished = false;
+  Outcome outcome;
+  std::uint64_t rows = 0;
+  std::uint64_t unresolved = 0;  // paths whose hash no record explains
+};
+
+void open_stream(std::vector<std::string> paths, TableOptions options, unsigned threads,
+                 std::shared_ptr<StreamResult> result, ArrowArrayStream* out);
+
+}  // namespace dft::reader
