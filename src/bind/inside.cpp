@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "buffer/span.hpp"
+#include "session/session.hpp"
 
 #define DFT_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -146,24 +147,23 @@ DFT_EXPORT int dftracer_is_innermost(const dftracer_region* region) {
   return t != nullptr && t->live == span.live && t->parent == span.draft.head.id ? 1 : 0;
 }
 
+DFT_EXPORT std::uint64_t dftracer_run_id(void) { return dft::session::run_id(); }
 DFT_EXPORT void dftracer_has_children(void) { dft::buffer::g_forked.store(true); }
 
 DFT_EXPORT void dftracer_mark_open(dftracer_mark* mark) { dft::buffer::open_mark(mark_of(mark)); }
 
 DFT_EXPORT void dftracer_mark_close(dftracer_mark* mark, std::uint64_t end, dftracer_names* names,
-                                    const void* args, std::size_t size, int crosses) {
+                                    const void* args, std::size_t size) {
   if (mark_of(mark).live == 0) return;
-  const std::uint8_t crossing = crosses != 0 ? dft::record::kOwnLane : 0;
   const std::uint64_t ids = resolve(*names);
   const auto* bytes = static_cast<const std::byte*>(args);
   if (name_id(ids) != 0 && category_id(ids) != 0) [[likely]] {
-    dft::buffer::close_mark(mark_of(mark), end, name_id(ids), category_id(ids), crossing, bytes,
-                            size);
+    dft::buffer::close_mark(mark_of(mark), end, name_id(ids), category_id(ids), 0, bytes, size);
     return;
   }
   Draft draft;
   draft.init();
-  const std::uint8_t flags = inline_names(draft, ids, *names) | crossing;
+  const std::uint8_t flags = inline_names(draft, ids, *names);
   draft.append(bytes, size);
   dft::buffer::close_mark(mark_of(mark), end, name_id(ids), category_id(ids), flags, draft.args(),
                           draft.args_size());

@@ -46,13 +46,14 @@ void dftracer_suspend(dftracer_region* region, const dftracer_before* before);
 // 1 while nothing that began inside is open on this thread.
 int dftracer_is_innermost(const dftracer_region* region);
 
+// The run that this process belongs to; 0 while nothing is recorded.
+std::uint64_t dftracer_run_id(void);
 // This process has children that it did not fork itself: at its end it looks for what they left.
 void dftracer_has_children(void);
 
 void dftracer_mark_open(dftracer_mark* mark);
-// `crosses`: it is known to cross something that is no region.
 void dftracer_mark_close(dftracer_mark* mark, std::uint64_t end, dftracer_names* names,
-                         const void* args, std::size_t size, int crosses);
+                         const void* args, std::size_t size);
 void dftracer_metadata_with(const char* key, std::size_t key_size, const char* value,
                             std::size_t value_size);
 }

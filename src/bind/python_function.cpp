@@ -45,13 +45,28 @@ struct Function {
 
 Function* function_of(PyObject* object) { return reinterpret_cast<Function*>(object); }
 
+// CPython 3.12 and 3.13 count calls that come from C apart, against a limit of their own that
+// nobody can set. A recorded call is the user's call, which the ordinary limit counts.
+PyObject* call_wrapped(const Function& function, PyObject* const* args, size_t count,
+                       PyObject* keywords) {
+#if PY_VERSION_HEX >= 0x030c0000 && PY_VERSION_HEX < 0x030e0000
+  PyThreadState* thread = PyThreadState_Get();
+  thread->c_recursion_remaining += 2;
+  PyObject* result = PyObject_Vectorcall(function.wrapped, args, count, keywords);
+  thread->c_recursion_remaining -= 2;
+  return result;
+#else
+  return PyObject_Vectorcall(function.wrapped, args, count, keywords);
+#endif
+}
+
 PyObject* call_plain(PyObject* self, PyObject* const* args, size_t count, PyObject* keywords) {
   Function& function = *function_of(self);
   if (!function.node->enabled) [[unlikely]]
-    return PyObject_Vectorcall(function.wrapped, args, count, keywords);
+    return call_wrapped(function, args, count, keywords);
   dftracer_region region;
   dftracer_open(&region, function.names);
-  PyObject* result = PyObject_Vectorcall(function.wrapped, args, count, keywords);
+  PyObject* result = call_wrapped(function, args, count, keywords);
   close_region(region, *function.node);
   return result;
 }
@@ -112,13 +127,13 @@ void capture_call(const Capture& capture, PyObject* const* args, Py_ssize_t coun
 PyObject* call_captured(PyObject* self, PyObject* const* args, size_t count, PyObject* keywords) {
   Function& function = *function_of(self);
   if (!function.node->enabled) [[unlikely]]
-    return PyObject_Vectorcall(function.wrapped, args, count, keywords);
+    return call_wrapped(function, args, count, keywords);
   dftracer_region region;
   dftracer_open(&region, function.names);
   std::string captured;
   if (region.opaque[0] != 0)
     capture_call(*function.capture, args, PyVectorcall_NARGS(count), keywords, captured);
-  PyObject* result = PyObject_Vectorcall(function.wrapped, args, count, keywords);
+  PyObject* result = call_wrapped(function, args, count, keywords);
   close_region(region, *function.node, captured);
   return result;
 }
@@ -130,7 +145,7 @@ PyObject* call_suspended(PyObject* self, PyObject* const* args, size_t count, Py
   std::string captured;
   if (function.capture != nullptr && function.node->enabled)
     capture_call(*function.capture, args, PyVectorcall_NARGS(count), keywords, captured);
-  PyObject* inner = PyObject_Vectorcall(function.wrapped, args, count, keywords);
+  PyObject* inner = call_wrapped(function, args, count, keywords);
   if (inner == nullptr || !function.node->enabled || dftracer_active() == 0) return inner;
   return new_suspended(kind, inner, self, *function.node, *function.names, captured);
 }
@@ -303,7 +318,7 @@ PyObject* function_getattr(PyObject* self, PyObject* name) {
 
 // An object that can be called is the object that it was, whoever sets an attribute of it.
 int callable_setattr(PyObject* self, PyObject* name, PyObject* value) {
-  if (PyUnicode_CompareWithASCIIString(name, "__wrapped__") == 0)
+  if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "__wrapped__") == 0)
     return PyObject_GenericSetAttr(self, name, value);
   return PyObject_SetAttr(function_of(self)->wrapped, name, value);
 }
@@ -321,6 +336,7 @@ int callable_bool(PyObject* self) { return PyObject_IsTrue(function_of(self)->wr
 // Names of the function are the function's; anything else is this object's own.
 int function_setattr(PyObject* self, PyObject* name, PyObject* value) {
   Function& function = *function_of(self);
+  if (!PyUnicode_Check(name)) return PyObject_GenericSetAttr(self, name, value);
   for (const char* shared : {"__module__", "__doc__", "__name__", "__qualname__", "__annotations__",
                              "__defaults__", "__kwdefaults__", "__code__"}) {
     if (PyUnicode_CompareWithASCIIString(name, shared) == 0)

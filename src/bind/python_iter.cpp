@@ -20,39 +20,15 @@ struct Iter {
   dftracer_mark wait;
   dftracer_mark body;
   bool pending;  // an item was handed out, and its events are not written
-  void** list;   // of such loops of a thread, newest first
-  Iter* newer;
-  Iter* older;
 };
 
 PyTypeObject* g_iter_type = nullptr;
 
 Iter* iter_of(PyObject* object) { return reinterpret_cast<Iter*>(object); }
 
-void list_item(Iter& it) {
-  it.list = newest_item();
-  it.newer = nullptr;
-  it.older = static_cast<Iter*>(*it.list);
-  if (it.older != nullptr) it.older->newer = &it;
-  *it.list = &it;
-}
-
-// True when the item of another loop began after this one's and goes on: the two cross.
-bool unlist_item(Iter& it) {
-  const bool crosses = it.newer != nullptr;
-  if (crosses) {
-    it.newer->older = it.older;
-  } else if (*it.list == &it) {
-    *it.list = it.older;
-  }
-  if (it.older != nullptr) it.older->newer = it.newer;
-  return crosses;
-}
-
 void write_item(Iter& it) {
   if (!it.pending) return;
   it.pending = false;
-  const bool crosses = unlist_item(it);
   if (!it.node->enabled || it.body.opaque[0] == 0) return;
   const std::uint64_t end = dftracer_ticks();
   const std::uint64_t start = it.body.opaque[2];
@@ -60,8 +36,8 @@ void write_item(Iter& it) {
   Ending endings[2];
   int count = 0;
   // The wait ends where the body begins.
-  if (it.wait_names != nullptr) endings[count++] = {&it.wait, start, it.wait_names->get(), false};
-  if (it.body_names != nullptr) endings[count++] = {&it.body, end, it.body_names->get(), crosses};
+  if (it.wait_names != nullptr) endings[count++] = {&it.wait, start, it.wait_names->get()};
+  if (it.body_names != nullptr) endings[count++] = {&it.body, end, it.body_names->get()};
   close_marks(*it.node, it.number, endings, count);
 }
 
@@ -79,7 +55,6 @@ PyObject* iter_next(PyObject* self) {
   dftracer_mark_open(&it.body);
   ++it.count;
   it.pending = true;
-  list_item(it);
   return item;
 }
 

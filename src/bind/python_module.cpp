@@ -2,6 +2,7 @@
 // raises for a value that it cannot write, because an annotation must not break the program that it
 // describes.
 #include <cstdint>
+#include <cstdio>
 #include <vector>
 
 #include "bind/python_function.hpp"
@@ -78,6 +79,14 @@ PyObject* flush(PyObject*, PyObject*) {
 PyObject* has_children(PyObject*, PyObject*) {
   dftracer_has_children();
   Py_RETURN_NONE;
+}
+
+// The run that this process belongs to, as 16 hex digits; "" while nothing is recorded.
+PyObject* run(PyObject*, PyObject*) {
+  const std::uint64_t id = dftracer_run_id();
+  char text[17] = "";
+  if (id != 0) std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(id));
+  return PyUnicode_FromString(text);
 }
 
 PyObject* active(PyObject*, PyObject*) { return PyBool_FromLong(dftracer_active()); }
@@ -179,6 +188,7 @@ PyMethodDef g_methods[] = {
     {"flush", flush, METH_NOARGS, "Bring the file up to date and go on."},
     {"has_children", has_children, METH_NOARGS,
      "Say that somebody else starts processes for this one."},
+    {"run", run, METH_NOARGS, "The id of the run that this process belongs to."},
     {"active", active, METH_NOARGS, "True while events are recorded."},
     {"time", time, METH_NOARGS, "Time as events have it; 0 while nothing is recorded."},
     {"complete", as_method(complete), METH_FASTCALL, "Record one event with times of its own."},
@@ -189,6 +199,11 @@ PyMethodDef g_methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 int execute(PyObject* module) {
+  // What the types keep for a process would be mixed up between interpreters.
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError, "only the main interpreter of a process is recorded");
+    return -1;
+  }
   const bool done = add_node_type(module) && add_function_types(module) &&
                     add_suspended_types(module) && add_iter_type(module);
   return done ? 0 : -1;

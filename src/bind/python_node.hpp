@@ -53,12 +53,9 @@ struct Ending {
   dftracer_mark* mark;
   std::uint64_t end;
   dftracer_names* names;
-  bool crosses;
 };
 // Records such events of a node, in this order.
 void close_marks(Node& node, std::string_view more, const Ending* endings, int count);
-// Where a thread keeps the loop whose item was handed out last; see python_iter.cpp.
-void** newest_item();
 
 // Name and category of another event of a node.
 class OwnNames {

@@ -168,7 +168,7 @@ PyObject* node_reset(PyObject* self, PyObject*) {
 
 PyObject* node_flush(PyObject* self, PyObject*) {
   Node& node = *node_of(self);
-  const Ending ending{&node.clock, dftracer_ticks(), &node.names, false};
+  const Ending ending{&node.clock, dftracer_ticks(), &node.names};
   if (is_enabled(node)) close_marks(node, {}, &ending, 1);
   dftracer_mark_open(&node.clock);
   Py_RETURN_NONE;
@@ -204,10 +204,8 @@ void close_marks(Node& node, std::string_view more, const Ending* endings, int c
   all.assign(arguments_of(node));
   all.append(more);
   for (const Ending* it = endings; it != endings + count; ++it)
-    dftracer_mark_close(it->mark, it->end, it->names, all.data(), all.size(), it->crosses);
+    dftracer_mark_close(it->mark, it->end, it->names, all.data(), all.size());
   DFT_END_NODE();
 }
-
-void** newest_item() { return &per_thread().newest_item; }
 
 }  // namespace dft::python

@@ -19,7 +19,6 @@ struct Open {
 struct PerThread {
   Open* top = nullptr;  // of `with`
   Open* spare = nullptr;
-  void* newest_item = nullptr;  // of loops whose body runs; the one that was handed out last
   std::string scratch;
   std::vector<const Entry*> global;
   std::vector<const Entry*> own;

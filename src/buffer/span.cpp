@@ -207,7 +207,7 @@ void close_mark(Mark& mark, std::uint64_t end, std::uint32_t name, std::uint32_t
   ThreadState* t = this_thread();
   if (t == nullptr || !same_epoch(t->live, live)) return;
   take_back(*t);
-  if (t->parent != mark.parent || t->live != live) flags |= record::kOwnLane;
+  if (t->live != live) flags |= record::kOwnLane;
   const record::Head head{
       0,          record::Kind::kSpan,
       flags,      static_cast<std::uint16_t>(mark.level < 0xffff ? mark.level : 0xffff),

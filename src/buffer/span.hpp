@@ -197,7 +197,7 @@ struct Mark {
   std::uint64_t level;
 };
 void open_mark(Mark& mark) noexcept;
-// `flags` as in the head. A mark that ends among other spans than it began crosses them.
+// `flags` as in the head.
 void close_mark(Mark& mark, std::uint64_t end, std::uint32_t name, std::uint32_t category,
                 std::uint8_t flags, const std::byte* args, std::size_t size) noexcept;
 

@@ -649,6 +649,11 @@ void note_untraced(const char* name, Untraced why) noexcept {
 
 bool active() noexcept { return buffer::g_on.load(std::memory_order_relaxed); }
 
+std::uint64_t run_id() noexcept {
+  const Session* s = g_session.load();
+  return s != nullptr && active() ? s->run : 0;
+}
+
 std::uint64_t now() noexcept {
   buffer::ThreadState* t = buffer::this_thread();
   buffer::Spool* spool = buffer::g_spool.load(std::memory_order_acquire);

@@ -23,6 +23,8 @@ void stop() noexcept;
 // Puts everything recorded so far into the file.
 void flush() noexcept;
 bool active() noexcept;
+// The run that this process belongs to; 0 while nothing is recorded.
+std::uint64_t run_id() noexcept;
 
 // The process is about to have a child, or to become another program: whoever comes is told which
 // run this is, and what was recorded is safe.

@@ -109,7 +109,12 @@ bool Encoder::line(const Head& head, const std::byte* args, Text& out) noexcept 
     stop = head.kind == Kind::kSpan ? in_units(timeline_.to_ns(stop)) : start;
   }
   if (stop > last_time_) last_time_ = stop;
-  if ((head.flags & record::kOwnLane) != 0) [[unlikely]]
+  bool own = (head.flags & record::kOwnLane) != 0;
+  if (!own && process_.thread_ids && head.kind == Kind::kSpan &&
+      (head.flags & record::kTimesGiven) == 0) {
+    own = !nesting_.fits(thread_, start, stop);
+  }
+  if (own) [[unlikely]]
     set_thread(own_lane(start, stop, out));
 
   if (!room(out, kFixedPart + name.size() + category.size())) return false;

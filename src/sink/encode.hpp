@@ -9,6 +9,7 @@
 #include "record/clock.hpp"
 #include "record/event.hpp"
 #include "sink/name_table.hpp"
+#include "sink/nesting.hpp"
 #include "sink/text.hpp"
 
 namespace dft::sink {
@@ -64,6 +65,7 @@ class Encoder {
   void free() noexcept {
     names_.free();
     lane_ends_.free();
+    nesting_.free();
   }
   [[nodiscard]] std::uint64_t last_time() const noexcept { return last_time_; }
 
@@ -92,6 +94,7 @@ class Encoder {
   const record::Timeline& timeline_;
   std::atomic<std::uint64_t>& next_id_;
   NameTable names_;
+  Nesting nesting_;
   Text lane_ends_;  // of LaneEnd, for spans that cross others
   std::uint64_t lines_ = 0;
   std::uint64_t metadata_lines_ = 0;

@@ -21,6 +21,7 @@ __all__ = ["follow", "join"]
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", None]
 _MODULE = "multiprocessing.spawn"
 _KEY = "dftracer"
+_RUN = "DFTRACER_RUN_ID"
 # Run by the child before its sys.path is set up. A child that cannot find us runs untraced.
 _JOIN = """
 import sys
@@ -45,7 +46,7 @@ class _Ticket:
     def __reduce__(self) -> tuple[Any, ...]:
         from dftracer.python.ai import ai
 
-        how = (*self.how, ai._snapshot())
+        how = (*self.how, ai._snapshot(), _core.run())
         return exec, (_JOIN, {"path": list(sys.path), "how": how})
 
 
@@ -117,10 +118,18 @@ def follow(logfile: Path, data_dir: Path, process_id: int) -> None:
         sys.meta_path.insert(0, _Finder())
 
 
-def join(logfile: Path, data_dir: Path, process_id: int, context: Any) -> None:
+def join(logfile: Path, data_dir: Path, process_id: int, context: Any, run: str) -> None:
     """In the child: take part in the parent's run, with the parent's switches and arguments."""
     from dftracer.python.ai import ai
 
     ai._restore(context)
-    _core.initialize(logfile, data_dir, process_id)
+    # Where no call is followed, nobody else tells a new program which run it belongs to.
+    tell = bool(run) and _RUN not in os.environ
+    if tell:
+        os.environ[_RUN] = run
+    try:
+        _core.initialize(logfile, data_dir, process_id)
+    finally:
+        if tell:
+            del os.environ[_RUN]
     follow(logfile, data_dir, process_id)

@@ -78,6 +78,8 @@ def _class(node: Node, target: Any, name: str | None) -> Any:
     try:
         if target.__init__ is not object.__init__:
             target.__init__ = _callable(node, target.__init__, name, None)
+        elif getattr(target.__new__, "__self__", None) is target:
+            return _callable(node, target, name, None)  # made in C, which insists on its own
         elif target.__new__ is not object.__new__:
             target.__new__ = staticmethod(_callable(node, target.__new__, name, None))
     except TypeError:  # one of the interpreter's own

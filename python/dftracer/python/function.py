@@ -11,14 +11,17 @@ from dftracer.python.names import text_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than all the rest
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, TypeVar, overload
+    from typing import Any, Protocol, TypeVar, overload
 
     from dftracer.python._wrap import Capture
 
     F = TypeVar("F", bound=Callable[..., Any])
     T = TypeVar("T")
     Self = TypeVar("Self", bound="dft_fn")
-    Decorator = Callable[[F], F]
+
+    class Decorator(Protocol):
+        def __call__(self, function: F, /) -> F: ...
+
 else:
 
     def overload(function):
@@ -83,7 +86,7 @@ class dft_fn(Node):
     @overload
     def log(self, func: F, name: str | None = ...) -> F: ...
     @overload
-    def log(self, func: None = ..., name: str | None = ...) -> Decorator[Any]: ...
+    def log(self, func: None = ..., name: str | None = ...) -> Decorator: ...
     def log(self, func: Any = None, name: str | None = None) -> Any:
         """Record calls under `name`, or the function's own. Parameters called epoch, step,
         image_idx or image_size, and attributes of `self` with these names, go along."""
@@ -92,7 +95,7 @@ class dft_fn(Node):
     @overload
     def log_init(self, init: F, name: str | None = ...) -> F: ...
     @overload
-    def log_init(self, init: None = ..., name: str | None = ...) -> Decorator[Any]: ...
+    def log_init(self, init: None = ..., name: str | None = ...) -> Decorator: ...
     def log_init(self, init: Any = None, name: str | None = None) -> Any:
         """The same for a constructor: only its parameters go along."""
         return self._decorate(init, name, _parameters)
@@ -100,7 +103,7 @@ class dft_fn(Node):
     @overload
     def log_static(self, func: F, name: str | None = ...) -> F: ...
     @overload
-    def log_static(self, func: None = ..., name: str | None = ...) -> Decorator[Any]: ...
+    def log_static(self, func: None = ..., name: str | None = ...) -> Decorator: ...
     def log_static(self, func: Any = None, name: str | None = None) -> Any:
         """The same for a static method, above or below @staticmethod; nothing goes along."""
         return self._decorate(func, name, lambda target: [])
