@@ -14,6 +14,8 @@ import pytest
 from support import intercept
 from support.command import COMMAND, dftracer, environment, summary
 
+from dftracer.commands import run as run_command
+
 FORKS = """
 import multiprocessing, os, sys
 def work(n):
@@ -57,7 +59,7 @@ def test_a_program_is_recorded_and_its_streams_pass_through(tmp_path: Path) -> N
     assert said["processes"] == str(len(processes)) == "1"
     assert said["events"] == str(events_in(processes))
     assert str(tmp_path / "in") in {event.path for event in processes[0].events}
-    assert "next: dftracer info d, or dftracer view d" in done.stderr
+    assert "next: dftracer info d (or view, for the timeline)\n" in done.stderr
     sizes = sum(path.stat().st_size for path in (tmp_path / "d").glob("*.pfw.gz"))
     assert said["bytes"] in (f"{sizes} B", f"{sizes / 1000:.3g} KB")
 
@@ -321,3 +323,22 @@ def test_processes_that_outlive_the_program_are_told_of(tmp_path: Path) -> None:
         assert "1 process of it still runs, and will be in the trace" in done.stderr
     finally:
         os.kill(int(done.stdout), signal.SIGKILL)
+
+
+def test_a_package_in_a_directory_with_blanks(tmp_path: Path) -> None:
+    """LD_PRELOAD is split at blanks and colons, whatever is done to quote them."""
+    (tmp_path / "a b").symlink_to(run_command.PRELOAD.parent)
+    script = "import sys; from pathlib import Path; from dftracer.commands import main, run;"
+    script += "run.PRELOAD = Path('a b').absolute() / run.PRELOAD.name; sys.exit(main.main())"
+    words = [sys.executable, "-c", script, "run", "-o", "d", "cp", "/etc/passwd", "c"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert summary(done.stderr)["processes"] == "1"
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_a_yaml_file_may_say_where(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(f"profiler:\n  log_file: {tmp_path}/y/t\n")
+    env = {"DFTRACER_CONFIGURATION": "c.yaml"}
+    done = dftracer("run", "cp", "/etc/passwd", "c", cwd=tmp_path, env=env)
+    assert summary(done.stderr)["where"] == "y"
+    assert len(read(tmp_path / "y")) == 1

@@ -2,8 +2,9 @@
 
 Nothing here touches the processes. Events are counted exactly: what a spool says is in the trace,
 and what waits in it. Bytes are the kernel's count (/proc/PID/io). Which calls and files they are
-about, and how long regions take, comes from the newest records in the spools: all of the interval
-where a process is slow, else its last ones, scaled to the exact count.
+about, and how long regions take, comes from the records themselves, those in the spool and those
+that have just come to the trace: all of the interval, or, where a process records more than some
+ten thousand a second, the last of them, scaled to the exact count.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 from dftracer.commands import _native
 
 _LINE = re.compile(
-    rb'\{"id":\d+,"name":"((?:[^"\\]|\\.)*)","cat":"((?:[^"\\]|\\.)*)".*?"ts":(\d+)(?:,"dur":(\d+))?'
+    rb'\{"id":(\d+),"name":"((?:[^"\\]|\\.)*)","cat":"((?:[^"\\]|\\.)*)".*?"ts":(\d+)(?:,"dur":(\d+))?'
 )
 _FILE = re.compile(rb'"fhash":"([0-9a-f]{16})"')
 _RESULT = re.compile(rb'"ret":(-?\d+)')
@@ -96,11 +97,13 @@ class Watch:
         found = []
         for directory in self._directories:
             for name in _spools(directory):
+                # Before the look: what happens during it is in this interval's lines or the next's.
+                now = time.time()
                 peeked = _native.peek(directory, name)
                 if peeked is None or not peeked.runs:
                     continue
                 known = self._known.get(peeked.key) or _Known()
-                found.append(_measure(directory, peeked, known))
+                found.append(_measure(directory, peeked, known, now))
                 seen[peeked.key] = known
         self._known = seen
         return sorted(found, key=lambda one: (one.rank is None, one.rank or 0, one.host, one.pid))
@@ -117,8 +120,8 @@ def _spools(directory: str) -> list[str]:
         return []
 
 
-def _measure(directory: str, peeked: _native.Peeked, known: _Known) -> Process:
-    now, before = time.time(), known.at
+def _measure(directory: str, peeked: _native.Peeked, known: _Known, now: float) -> Process:
+    before = known.at
     opening = peeked.opening.count(b"\n") - peeked.opening.startswith(b"[")
     total = max(0, peeked.written - opening) + peeked.waiting
     if total < known.total or not known.command:  # new, or another program by exec
@@ -140,8 +143,11 @@ def _measure(directory: str, peeked: _native.Peeked, known: _Known) -> Process:
         if io is not None and known.io is not None:
             out.read_per_s = max(0, io[0] - known.io[0]) / passed
             out.written_per_s = max(0, io[1] - known.io[1]) / passed
-        _sample(peeked, known, out, new, passed, before * peeked.units)
-    _scan_trace(out.trace, peeked.trace_size, known, first=before == 0)
+        written = _scan_trace(out.trace, peeked.trace_size, known)
+        lines = peeked.lines.splitlines()[-_MOST_LINES:] + written.splitlines()[-_MOST_LINES:]
+        _sample(lines, peeked, known, out, new, passed, before * peeked.units)
+    else:
+        _first_scan(out.trace, peeked.trace_size, known)
     _name_files(peeked, known, out)
     out.epoch, out.step = known.epoch, known.step
     known.total, known.io, known.at = total, io, now
@@ -187,28 +193,35 @@ def _io_of(peeked: _native.Peeked) -> tuple[int, int] | None:
 
 
 def _sample(
-    peeked: _native.Peeked, known: _Known, out: Process, new: int, passed: float, since: float
+    lines: list[bytes],
+    peeked: _native.Peeked,
+    known: _Known,
+    out: Process,
+    new: int,
+    passed: float,
+    since: float,
 ) -> None:
     uses: tuple[dict[bytes, Use], ...] = tuple(defaultdict(Use) for _ in range(3))
     calls, files, regions = uses
-    looked = 0
+    seen: set[bytes] = set()  # a chunk keeps what is already in the trace until it is used again
+    others = 0
     place_at = -1
-    lines = peeked.lines.splitlines()
-    for line in lines[-_MOST_LINES:]:
+    for line in lines:
         match = _LINE.match(line)
         if match is None:
+            others += 1  # names of files and threads: counted by the spool, and without a time
             if b'"name":"FH"' in line:
                 _note_paths(line, known)
             continue
-        name, category, begin, lasts = match.groups()
+        number, name, category, begin, lasts = match.groups()
         end = int(begin) + int(lasts or 0)
         place = _PLACE.findall(line)
         if place and end >= place_at:  # the newest that is still there, of whatever age
             place_at = end
             _note_place(place, known)
-        if end < since:
+        if end < since or number in seen:
             continue
-        looked += 1
+        seen.add(number)
         seconds = int(lasts or 0) / peeked.units
         is_call = category in _CALLS
         read, written = _bytes_of(name, line) if is_call else (0, 0)
@@ -217,8 +230,10 @@ def _sample(
             file = _FILE.search(line)
             if file is not None:
                 _add(files[file[1]], read, written, seconds)
-    out.sampled = 1.0 if looked >= new else looked / new
-    scale = 1 / passed if looked >= new else new / looked / passed if looked else 0
+    looked = len(seen)
+    whole = looked + others >= new
+    out.sampled = 1.0 if whole else looked / new
+    scale = 1 / passed if whole else new / looked / passed if looked else 0
     for to, table in ((out.calls, calls), (out.files, files), (out.regions, regions)):
         for key, use in table.items():
             to[_text(key)] = Use(
@@ -266,27 +281,36 @@ def _note_paths(text: bytes, known: _Known) -> None:
         known.paths[value.decode()] = _text(path)
 
 
-def _scan_trace(path: str, size: int, known: _Known, *, first: bool) -> None:
-    """New blocks of the trace: the paths of files, and how far the program is. Where much has come,
-    only its end is looked at: this is a view, and must not cost what the program costs."""
-    if size <= known.scanned:
-        return
-    begin = known.scanned
-    if size - begin > _TAIL and not (first and begin == 0):
-        begin = size - _TAIL
-    end = min(size, begin + _TAIL)
+def _scan_trace(path: str, size: int, known: _Known) -> bytes:
+    """The lines that have come to the trace since the last look. Where they are many, only the last
+    of them: this is a view, and must not cost what the program costs."""
+    begin = max(known.scanned, size - _TAIL)
+    known.scanned = size
+    text = _inflate(_piece(path, begin, size))
+    _note_paths(text, known)
+    return text
+
+
+def _first_scan(path: str, size: int, known: _Known) -> None:
+    """What was opened at the beginning, and how far the program is now."""
+    start = _inflate(_piece(path, 0, min(size, _TAIL)))
+    end = _inflate(_piece(path, max(0, size - _TAIL), size)) if size > _TAIL else start
+    _note_paths(start, known)
+    _note_paths(end, known)
+    for place in _PLACE.findall(end[-(1 << 20) :]):
+        _note_place([place], known)
+    known.scanned = size
+
+
+def _piece(path: str, begin: int, end: int) -> bytes:
+    if end <= begin:
+        return b""
     try:
         with open(path, "rb") as file:
             file.seek(begin)
-            data = file.read(end - begin)
+            return file.read(end - begin)
     except OSError:
-        return
-    known.scanned = size if end == size or not first else end
-    text = _inflate(data)
-    _note_paths(text, known)
-    places = _PLACE.findall(text[-(1 << 20) :])
-    if places and (known.step is None or not first):
-        _note_place(places[-4:], known)
+        return b""
 
 
 def _inflate(data: bytes) -> bytes:
@@ -294,7 +318,7 @@ def _inflate(data: bytes) -> bytes:
     if not data.startswith(b"\x1f\x8b"):
         start = data.find(b"\x1f\x8b\x08\x04")
         if start < 0:
-            return data if data[:1] in b'[{"' else b""
+            return data  # not compressed
         data = data[start:]
     pieces = []
     while data.startswith(b"\x1f\x8b"):

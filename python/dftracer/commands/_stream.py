@@ -59,7 +59,7 @@ def look(path: Path) -> Part:
     lines = list(itertools.islice(read_lines(path), _OPENING))
     part.by_lines = _is_by_lines(lines)
     strings: dict[str, str] = {}
-    command = ""
+    command = program = rank = ""
     for line in lines if part.by_lines else ():
         record = _parse(line)
         args = record.get("args")
@@ -68,21 +68,21 @@ def look(path: Path) -> Part:
         if name == "SH":
             strings[str(args.get("value"))] = str(subject)
         elif name == "process_name":
-            part.label = str(subject)
+            program = str(subject)
         elif name == "PR" and subject == "rank":
-            part.label = f"rank {args.get('value')}"
+            rank = f"rank {args.get('value')}"
         elif name == "CM" and subject == "time_metric":
             part.units = _UNITS.get(str(args.get("value")), 1e6)
         elif name == "start":
-            command = command or str(args.get("cmd_hash", ""))
+            command = str(args.get("cmd_hash", ""))  # the last: an exec continues the file
         pid = record.get("pid")
         if part.pid == 0 and isinstance(pid, int):
             part.pid = pid
         time = record.get("ts")
         if part.first is None and isinstance(time, (int, float)):
             part.first = float(time)
-    words = strings.get(command, "").replace(";", " ")
-    part.label = ": ".join(text for text in (part.label, words) if text)
+    words = strings.get(command, "").replace(";", " ") or program
+    part.label = ": ".join(text for text in (rank, words) if text)
     times = [float(text) for text in _TS.findall(tail)]
     part.last = max(times) / part.units if times else None
     if part.first is not None:

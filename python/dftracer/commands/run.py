@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         own = _native.Run(command[0])
     except OSError as error:
-        where = error.filename or os.environ["DFTRACER_LOG_FILE"]
+        where = error.filename or os.environ.get("DFTRACER_LOG_FILE", ".")
         raise DFTracerError(f"cannot record into {where}: {error.strerror}", OWN_FAILURE) from None
     environment = dict(os.environ)
     environment["DFTRACER_RUN_ID"] = own.id
@@ -159,8 +159,11 @@ def _end(own: _native.Run, passed: float, command: Sequence[str]) -> list[str]:
 def _settings(args: argparse.Namespace, command: Sequence[str]) -> dict[str, str]:
     """The variables that make a program record itself."""
     settings = {"DFTRACER_ENABLE": "1", "DFTRACER_INIT": "PRELOAD"}
-    settings["DFTRACER_LOG_FILE"] = _log_file(args, command, os.environ)
-    settings["LD_PRELOAD"] = _preload(os.environ.get("LD_PRELOAD", ""), settings)
+    log_file = _log_file(args, command, os.environ)
+    if log_file is not None:
+        settings["DFTRACER_LOG_FILE"] = log_file
+    place = os.path.dirname(log_file) if log_file is not None else os.getcwd()
+    settings["LD_PRELOAD"] = _preload(os.environ.get("LD_PRELOAD", ""), place)
     if args.data_dir:
         settings["DFTRACER_DATA_DIR"] = ":".join(_data_directory(path) for path in args.data_dir)
     for given, name, value in (
@@ -184,14 +187,17 @@ def _data_directory(path: str) -> str:
 
 def _log_file(
     args: argparse.Namespace, command: Sequence[str], environment: Mapping[str, str]
-) -> str:
+) -> str | None:
+    """Directory and first part of the files' names; None where the user's YAML file is to say."""
     given = environment.get("DFTRACER_LOG_FILE", "")
     if args.name is not None and (not args.name or "/" in args.name or len(args.name) > 150):
         raise DFTracerError(f"--name {args.name!r} cannot be the first part of a file's name")
-    if args.output is None and given and not os.environ.get("DFTRACER_CONFIGURATION"):
+    if args.output is None and given:
         # A job script's own setting, or that of a run around this one.
         base = os.path.abspath(given)
         return os.path.join(os.path.dirname(base), args.name) if args.name else base
+    if args.output is None and args.name is None and environment.get("DFTRACER_CONFIGURATION"):
+        return None
     name = args.name or _name_of(command)
     if args.output is None:
         return os.path.join(_new_directory(name), name)
@@ -257,11 +263,11 @@ def _start_of(pid: int) -> int:
         return 0
 
 
-def _preload(given: str, settings: Mapping[str, str]) -> str:
+def _preload(given: str, place: str) -> str:
     path = str(PRELOAD)
     if any(char in path for char in " :$"):
         # The loader would split or expand it. The traces' directory may have a better name.
-        link = os.path.join(os.path.dirname(settings["DFTRACER_LOG_FILE"]), ".dftracer-lib")
+        link = os.path.join(place, ".dftracer-lib")
         if any(char in link for char in " :$"):
             raise DFTracerError(
                 f"LD_PRELOAD cannot name {path}, for its blanks or colons; choose a directory "
@@ -285,7 +291,7 @@ def _remove_if_empty(directory: str) -> None:
 
 def _files_of(own: _native.Run) -> list[int]:
     """The sizes of this run's files. Only the first process's name may be without the key."""
-    base = os.path.basename(os.environ["DFTRACER_LOG_FILE"])
+    base = os.path.basename(os.environ.get("DFTRACER_LOG_FILE", ""))
     stem = base.split(".pfw")[0]
     exact = {f"{stem}.pfw", f"{stem}.pfw.gz"} if base != stem else set()
     key = f"-{own.id[:8]}-"
@@ -337,8 +343,7 @@ def _summary(
         return notes
     if sums.events == 0:
         return [*notes, f"next: dftracer doctor {_quoted(where)}"]
-    quoted = _quoted(where)
-    return [first, *notes, f"next: dftracer info {quoted}, or dftracer view {quoted}"]
+    return [first, *notes, f"next: dftracer info {_quoted(where)} (or view, for the timeline)"]
 
 
 def _why_empty(own: _native.Run, sums: _native.Sums, command: Sequence[str]) -> str:

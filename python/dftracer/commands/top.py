@@ -31,9 +31,9 @@ EXAMPLES = """\
 
 Keys: q or Ctrl-C ends, space stops the view.
 
-Events a second and bytes are counted; which files, calls and regions they belong to is taken from
-the newest records, and scaled where a process makes more than are kept (marked ~). The processes
-are neither stopped nor slowed: their spools are read, nothing is written.
+Events a second and bytes are counted. Which files, calls and regions they belong to is taken from
+the newest records, and scaled to that where a process makes more of them than are looked at (then
+marked ~). The processes are neither stopped nor slowed: files are read, and nothing is written.
 """
 
 _SHOWN = 10  # files, calls

@@ -34,7 +34,8 @@ EXAMPLES = """\
                                                    ssh -L 8000:127.0.0.1:8000 HOST
 """
 
-# About what the UI's engine takes: it needs some two bytes of memory for each of text, of four GB.
+# About what the UI takes: 924 MB of text, 4.3 million events, took 1.7 GB of memory, of the four
+# that it can have.
 LIMIT = 1_000_000_000
 _UNFOLD_UP_TO = 12  # processes: more threads than that are no overview any more
 _LINGER = 2.0  # seconds without a request, after which a page has all that it wants
