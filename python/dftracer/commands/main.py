@@ -16,6 +16,7 @@ VERBS = {
     "info": "show what trace files hold",
     "stats": "count calls, times and bytes by name, process and file",
     "validate": "check that a trace is whole",
+    "query": "ask a trace in SQL",
     "recover": "finish the traces of processes that died",
 }
 
