@@ -33,7 +33,7 @@ HERE = Path(__file__).resolve().parent
 def workload(directory: str) -> None:
     """What is traced: a few regions with arguments, and I/O on two files."""
     try:
-        from dftracer.python import dftracer, dft_fn
+        from dftracer.python import dft_fn, dftracer
     except ImportError:
         from dftracer.logger import dft_fn, dftracer  # type: ignore[no-redef]
     data = os.path.join(directory, "data")

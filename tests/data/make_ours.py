@@ -25,7 +25,8 @@ for index in range(40):
     with open("part-é.bin", "wb", buffering=0) as file:
         file.write(b"x" * index)
     name = "step \\\\ \\"quoted\\"" if index == 7 else "step"
-    log.log_event(name, "app", start, 5, {"epoch": (0, 1), "step": (0, index)}, {}, {"why": (0, "a\\nb")})
+    numbers = {"epoch": (0, 1), "step": (0, index)}
+    log.log_event(name, "app", start, 5, numbers, {}, {"why": (0, "a\\nb")})
 log.finalize()
 """
 
@@ -36,7 +37,9 @@ def main() -> None:
         subprocess.run([sys.executable, "-c", PROGRAM], env=env, cwd=directory, check=True)
         raw = (Path(directory) / "t.pfw.gz").read_bytes()
     text = gzip.decompress(raw).replace(directory.encode(), b"/work/demo")
-    text = re.sub(rb'("name":"SH",[^{]*\{"hhash":"\w+","name":")(?:[^"\\]|\\.)*', rb"\1python demo.py", text)
+    text = re.sub(
+        rb'("name":"SH",[^{]*\{"hhash":"\w+","name":")(?:[^"\\]|\\.)*', rb"\1python demo.py", text
+    )
     lines = text.replace(b'"name":"' + os.uname().nodename.encode(), b'"name":"node1').splitlines()
     # Several members, as a longer run has.
     (HERE / "ours.pfw.gz").write_bytes(b"".join(pack(lines[1:], 60)))

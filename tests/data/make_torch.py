@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the golden traces of torch.profiler: `python make_torch.py` where torch==2.13.0 is installed."""
+"""Makes the golden traces of torch.profiler: run it where torch==2.13.0 is installed."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ VERBS = {
     "stats": "count calls, times and bytes by name, process and file",
     "validate": "check that a trace is whole",
     "query": "ask a trace in SQL",
+    "export": "write a trace in the format of another tool",
     "recover": "finish the traces of processes that died",
 }
 
