@@ -108,13 +108,16 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 def columns_for(sql: str) -> tuple[str, ...] | None:
     """The columns that a question can mean; all, if it does not have to name them."""
-    text = re.sub(r"count\s*\(\s*\*\s*\)", "count()", sql.lower())
+    text = re.sub(r"count\s*\(\s*\*\s*\)", "()", sql.lower())
     words = re.findall(r"[a-z_]+", text)
     if "*" in text or any(word in words for word in ("columns", "summarize", "describe", "show")):
         return None
-    # `from events` alone means all columns; with a select of its own for each from, none is hidden.
-    if words.count("from") > words.count("select") or "natural" in words:
-        return None
+    # `from events` without a select of its own before it means all columns.
+    open_selects = 0
+    for word in words:
+        open_selects += (word == "select") - (word == "from")
+        if open_selects < 0 or word == "natural":
+            return None
     return tuple(name for name in COLUMNS if name in words) or ("id",)
 
 
