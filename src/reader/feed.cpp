@@ -142,7 +142,8 @@ void FileFeed::go_to(std::uint64_t offset) {
 bool FileFeed::raw_ready(std::size_t wanted) {
   const std::size_t left = raw_.size() - raw_at_;
   if (left >= wanted) return true;
-  std::memmove(raw_.reserve(kRead), raw_.data() + raw_at_, left);
+  raw_.reserve(kRead);
+  std::memmove(raw_.data(), raw_.data() + raw_at_, left);
   raw_offset_ += raw_at_;
   raw_at_ = 0;
   raw_.resize(kRead);

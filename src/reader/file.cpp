@@ -28,6 +28,15 @@ bool find_value(std::string_view text, std::string_view key, Field& field) {
   return false;
 }
 
+// By content, because a name is easily changed. A first member that has lost its magic is still one
+// of several; and what is called .gz and does not begin like text is not read as text.
+bool looks_compressed(std::string_view path, std::string_view head) {
+  if (is_gzip(head)) return true;
+  if (find_member(head, 0, false) != std::string_view::npos) return true;
+  return path.ends_with(".gz") && !head.empty() &&
+         std::string_view("[{ \t\r\n").find(head.front()) == std::string_view::npos;
+}
+
 // Is it one JSON document? Then its first object does not end where its first line does.
 bool is_document(std::string_view text) {
   const char* p = skip_space(text.data());
@@ -179,14 +188,16 @@ bool open_file(File& file) {
     return false;
   }
   head.resize(static_cast<std::size_t>(got));
-  file.compressed = is_gzip(head.view());
+  file.compressed = looks_compressed(file.path, head.view());
   if (file.compressed) {
     Buffer text;
     Inflater inflater;
     inflater.begin();
     std::size_t used = 0;
+    std::size_t start = find_member(head.view(), 0, true);
+    if (start == std::string_view::npos) start = 0;
     // Damage shows when the file is read; here it only means that less of the head is seen.
-    (void)inflater.piece(head.view(), kProbe, text, used);
+    (void)inflater.piece(head.view().substr(start), kProbe, text, used);
     head.swap(text);
   }
   head.seal();

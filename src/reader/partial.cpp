@@ -340,8 +340,13 @@ void Partial::own(const Event& event, ProcessRow& process, std::uint32_t file, P
       if (process.starts == 1 || process.start_at < place) {
         process.start_at = place;
         process.ppid = number_of(event, "ppid", -1);
-        process.command = text_of(find(event, "cmd_hash"), valid);
-        process.program = text_of(find(event, "exec_hash"), valid);
+        // Older tracers write the words themselves.
+        const auto either = [&](std::string_view hash, std::string_view word) {
+          const Field* found = find(event, hash);
+          return text_of(found != nullptr ? found : find(event, word), valid);
+        };
+        process.command = either("cmd_hash", "cmd");
+        process.program = either("exec_hash", "exec");
         process.cwd = text_of(find(event, "cwd"), valid);
         process.run = text_of(find(event, "run"), valid);
         process.key = text_of(find(event, "proc"), valid);

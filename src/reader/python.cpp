@@ -3,14 +3,17 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <cerrno>
 #include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "reader/export.hpp"
 #include "reader/partial.hpp"
 #include "reader/scan.hpp"
 #include "reader/stream.hpp"
@@ -318,6 +321,9 @@ PyObject* guarded(Work&& work) {
     PyErr_SetNone(PyExc_KeyboardInterrupt);
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
+  } catch (const std::system_error& problem) {
+    errno = problem.code().value();
+    PyErr_SetFromErrno(PyExc_OSError);
   } catch (const std::exception& problem) {
     PyErr_SetString(PyExc_OSError, problem.what());
   }
@@ -476,6 +482,57 @@ PyObject* py_schema(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
   });
 }
 
+PyObject* py_export(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
+  static const char* kNames[] = {"format", "paths", "output", "threads", "progress", nullptr};
+  const char* format = nullptr;
+  PyObject* paths = nullptr;
+  PyObject* output = nullptr;
+  unsigned threads = 0;
+  PyObject* progress = nullptr;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "sOO&|$IO", const_cast<char**>(kNames), &format,
+                                  &paths, PyUnicode_FSConverter, &output, &threads,
+                                  &progress) == 0) {
+    return nullptr;
+  }
+  const Ref owned(output);
+  using Export =
+      Exported (*)(const std::vector<std::string>&, const std::string&, unsigned, Control*);
+  const std::string_view name(format);
+  const Export work = name == "chrome"       ? export_chrome
+                      : name == "perfetto"   ? export_perfetto
+                      : name == "speedscope" ? export_speedscope
+                                             : nullptr;
+  if (work == nullptr) {
+    PyErr_Format(PyExc_ValueError, "there is no format '%s'", format);
+    return nullptr;
+  }
+  return guarded([&]() -> PyObject* {
+    const std::vector<std::string> list = paths_from(paths);
+    const std::string place(PyBytes_AS_STRING(output));
+    Exported done;
+    std::uint64_t found = 0;
+    run(progress, [&](Control& control) {
+      done = work(list, place, threads, &control);
+      // What is in the file is counted, not what was meant to be.
+      if (name == "perfetto") {
+        found = count_perfetto(place);
+      } else if (name == "speedscope") {
+        found = count_speedscope(place);
+      } else {
+        found = scan({place}, threads, [](unsigned, Block& block) {
+                  block.records([](const Event&, std::uint64_t) {});
+                }).total.records;
+      }
+    });
+    Ref out(outcome_dict(done.outcome));
+    put(out.get(), "events", number(done.events));
+    put(out.get(), "records", number(done.records));
+    put(out.get(), "found", number(found));
+    put(out.get(), "bytes", number(done.bytes));
+    return out.release();
+  });
+}
+
 PyObject* py_probe(PyObject* /*module*/, PyObject* paths) {
   return guarded([&]() -> PyObject* {
     Ref out(checked(PyList_New(0)));
@@ -514,6 +571,8 @@ PyMethodDef kMethods[] = {
     {"stream_result", py_stream_result, METH_O,
      "What a stream read; None until it has been read to its end."},
     {"schema", plain(py_schema), METH_VARARGS | METH_KEYWORDS, "The Arrow schema of the events."},
+    {"export", plain(py_export), METH_VARARGS | METH_KEYWORDS,
+     "Writes a trace as chrome, perfetto or speedscope."},
     {"probe", py_probe, METH_O, "What the heads of files say: their kind, clock and run."},
     {"columns", py_columns, METH_NOARGS, "The names of all columns, in their order."},
     {nullptr, nullptr, 0, nullptr},

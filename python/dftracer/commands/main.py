@@ -26,9 +26,11 @@ VERBS = {
     "Look": {
         "info": "show what trace files hold",
         "stats": "count calls, times and bytes by name, process and file",
+        "query": "ask a trace in SQL",
         "view": "open traces in the Perfetto UI, offline, in the browser",
     },
     "Care": {
+        "export": "write a trace in the format of another tool",
         "validate": "check that a trace is whole",
         "recover": "finish the traces of processes that died",
         "doctor": "check that everything is in place, or why a trace is empty",

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from dftracer.commands.recover import recover_directory
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import find_traces, siblings
 from dftracer.trace.table import Damage
@@ -58,6 +57,9 @@ def finish_dead(paths: Iterable[str], to: TextIO) -> None:
         # Most directories have no spool, and asking costs less than loading the library.
         if not os.path.isdir(directory) or not _has_spool(directory):
             continue
+        # ctypes takes longer to load than a small trace to read.
+        from dftracer.commands.recover import recover_directory
+
         try:
             found = recover_directory(directory)
         except DFTracerError as error:

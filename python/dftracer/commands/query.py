@@ -1,0 +1,289 @@
+"""`dftracer query "SQL" TRACE...`: DuckDB over the tables events, files, processes and hosts."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dftracer.commands import reading
+from dftracer.errors import DFTracerError
+from dftracer.trace.summary import TraceSummary, summarise_all
+from dftracer.trace.table import COLUMNS, Trace
+
+if TYPE_CHECKING:
+    import duckdb
+
+FORMATS = ("table", "csv", "json", "parquet")
+INSTALL = "DuckDB is not installed: pip install 'pydftracer[report]'"
+
+# What stands in the smaller tables, which are made only if the question names them.
+PROCESS_COLUMNS = {
+    "process": "integer",
+    "pid": "bigint",
+    "host": "varchar",
+    "rank": "integer",
+    "name": "varchar",
+    "command": "varchar",
+    "program": "varchar",
+    "cwd": "varchar",
+    "ppid": "bigint",
+    "threads": "bigint",
+    "events": "bigint",
+    "dur": "hugeint",
+    "read_bytes": "hugeint",
+    "write_bytes": "hugeint",
+    "first_ts": "bigint",
+    "last_ts": "bigint",
+    "lost": "hugeint",
+    "ended": "boolean",
+    "recovered": "boolean",
+    "run": "varchar",
+    "trace": "varchar",
+}
+FILE_COLUMNS = {
+    "fname": "varchar",
+    "calls": "bigint",
+    "dur": "hugeint",
+    "reads": "bigint",
+    "writes": "bigint",
+    "read_bytes": "hugeint",
+    "write_bytes": "hugeint",
+}
+HOST_COLUMNS = {"host": "varchar", "hhash": "varchar", "processes": "bigint", "events": "hugeint"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("sql", metavar="SQL", help="about events, files, processes, hosts")
+    reading.add_arguments(parser, json=False)
+    parser.add_argument("--format", choices=FORMATS, default=None, help="of the answer")
+    parser.add_argument("--json", action="store_true", help="the same as --format json")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the answer there")
+
+
+def run(args: argparse.Namespace) -> int:
+    form = args.format or ("json" if args.json else _form_of(args.output))
+    if form == "parquet" and not args.output:
+        raise DFTracerError("--format parquet needs a file: -o FILE")
+    connection = connect()
+    import duckdb
+
+    traces = reading.open_traces(args, data=True)
+    trace = Trace(traces, columns_for(args.sql), args.threads)
+    connection.register("events", trace)
+    if re.search(r"\b(files|processes|hosts)\b", args.sql, re.IGNORECASE):
+        add_small_tables(connection, summarise_all(traces, threads=args.threads))
+    try:
+        if form == "parquet":
+            write_parquet(connection, args.sql, args.output)
+        else:
+            answer = connection.execute(args.sql)
+            if not answer.description:
+                raise DFTracerError("this SQL has no answer to show; ask with SELECT")
+            write(answer, form, args.output)
+    except duckdb.Error as error:
+        raise DFTracerError(" ".join(str(error).split("\n")[0].split()), exit_code=1) from None
+    damage = trace.damage
+    if damage is None:
+        return 0
+    # The numbers are for people: on a pipe, the answer alone.
+    if sys.stderr.isatty():
+        words = reading.counted(damage.events, "event")
+        print(f"{words} read, {reading.bytes_text(damage.bytes_read)}", file=sys.stderr)
+    return reading.tell_damage(damage)
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    try:
+        import duckdb
+    except ImportError:
+        raise DFTracerError(INSTALL, exit_code=1) from None
+    connection = duckdb.connect()
+    # A trace has an order of its own in ts; keeping that of the file costs memory.
+    connection.execute("set preserve_insertion_order = false")
+    return connection
+
+
+def columns_for(sql: str) -> tuple[str, ...] | None:
+    """The columns that a question can mean; all, if it does not have to name them."""
+    text = re.sub(r"count\s*\(\s*\*\s*\)", "()", sql.lower())
+    words = re.findall(r"[a-z_]+", text)
+    if "*" in text or any(word in words for word in ("columns", "summarize", "describe", "show")):
+        return None
+    # `from events` without a select of its own before it means all columns.
+    open_selects = 0
+    for word in words:
+        open_selects += (word == "select") - (word == "from")
+        if open_selects < 0 or word == "natural":
+            return None
+    return tuple(name for name in COLUMNS if name in words) or ("id",)
+
+
+def add_small_tables(connection: Any, found: TraceSummary) -> None:
+    processes = [
+        (
+            index,
+            process.pid,
+            process.host or None,
+            int(process.rank) if process.rank.isdecimal() else None,
+            process.name or None,
+            process.command or None,
+            process.program or None,
+            process.cwd or None,
+            process.ppid,
+            process.threads,
+            process.events,
+            process.total // 1000,
+            process.read_bytes,
+            process.write_bytes,
+            None if process.first is None else process.first // 1000,
+            None if process.last is None else process.last // 1000,
+            process.lost,
+            process.ended,
+            process.recovered,
+            process.run or None,
+            process.trace,
+        )
+        for index, process in enumerate(found.processes)
+    ]
+    files = [
+        (
+            file.path,
+            file.count,
+            file.total // 1000,
+            file.reads,
+            file.writes,
+            file.read_bytes,
+            file.write_bytes,
+        )
+        for file in found.used
+    ]
+    names = {process.host for process in found.processes if process.host}
+    hashes = {name: hash_ for hash_, name in found.hosts.items()}
+    hosts = [
+        (
+            name,
+            hashes.get(name),
+            sum(process.host == name for process in found.processes),
+            sum(process.events for process in found.processes if process.host == name),
+        )
+        for name in sorted(names)
+    ]
+    _fill(connection, "processes", PROCESS_COLUMNS, processes)
+    _fill(connection, "files", FILE_COLUMNS, files)
+    _fill(connection, "hosts", HOST_COLUMNS, hosts)
+
+
+def _fill(
+    connection: Any, table: str, columns: dict[str, str], rows: Sequence[tuple[object, ...]]
+) -> None:
+    fields = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
+    connection.execute(f"create table {table} ({fields})")
+    # One statement for many rows: a row each takes DuckDB a transaction each.
+    marks = "(" + ", ".join("?" * len(columns)) + ")"
+    for at in range(0, len(rows), 500):
+        part = rows[at : at + 500]
+        values = [value for row in part for value in row]
+        connection.execute(f"insert into {table} values {', '.join([marks] * len(part))}", values)
+
+
+def _form_of(output: str | None) -> str:
+    ending = (output or "").rpartition(".")[2].lower()
+    return ending if ending in ("csv", "json", "parquet") else "table"
+
+
+def write(answer: Any, form: str, output: str | None) -> None:
+    try:
+        with open(output, "w", encoding="utf-8") if output else _stdout() as to:
+            if form == "csv":
+                write_csv(answer, to)
+            elif form == "json":
+                write_json(answer, to)
+            else:
+                write_table(answer, to)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise DFTracerError(f"{output or 'stdout'}: {error.strerror or error}", 1) from None
+
+
+def write_parquet(connection: Any, sql: str, output: str) -> None:
+    place = output.replace("'", "''")
+    connection.execute(f"copy ({sql.strip().rstrip(';')}) to '{place}' (format parquet)")
+
+
+def _names(answer: Any) -> list[str]:
+    return [str(column[0]) for column in answer.description]
+
+
+class _stdout:
+    def __enter__(self) -> Any:
+        return sys.stdout
+
+    def __exit__(self, *_: object) -> None:
+        sys.stdout.flush()
+
+
+def _batches(answer: Any) -> Any:
+    while True:
+        rows = answer.fetchmany(2000)
+        if not rows:
+            return
+        yield rows
+
+
+def write_csv(answer: Any, to: Any) -> None:
+    import csv
+
+    writer = csv.writer(to, lineterminator="\n")
+    writer.writerow(_names(answer))
+    for rows in _batches(answer):
+        writer.writerows(rows)
+
+
+def write_json(answer: Any, to: Any) -> None:
+    """A list of objects, written as it comes."""
+    import json
+
+    names = _names(answer)
+    to.write("[")
+    first = True
+    for rows in _batches(answer):
+        for row in rows:
+            record = json.dumps(dict(zip(names, row)), ensure_ascii=False, default=str)
+            to.write(("\n" if first else ",\n") + record)
+            first = False
+    to.write("\n]\n")
+
+
+def write_table(answer: Any, to: Any) -> None:
+    names = _names(answer)
+    rows = answer.fetchmany(1001)
+    more = len(rows) > 1000
+    cells = [[_cell(value) for value in row] for row in rows[:1000]]
+    numeric = [
+        all(value is None or isinstance(value, (int, float)) for value in column)
+        for column in zip(*rows)
+    ] or [False] * len(names)
+    widths = [
+        max([len(name), *(len(row[column]) for row in cells)]) for column, name in enumerate(names)
+    ]
+
+    def line(values: list[str]) -> str:
+        columns = zip(values, widths, numeric)
+        return "  ".join(f"{v:>{w}}" if right else f"{v:<{w}}" for v, w, right in columns).rstrip()
+
+    print(reading.dim(line(list(names))), file=to)
+    for row in cells:
+        print(line(row), file=to)
+    if more:
+        print("only the first 1,000 rows are shown; --format csv writes all", file=sys.stderr)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return reading.shorten(text, 80)

@@ -1,0 +1,27 @@
+// A file that is written beside its place and put there when it is whole.
+#pragma once
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace dft::reader {
+
+class OutFile {
+ public:
+  explicit OutFile(std::string path);
+  ~OutFile();  // removes what was not committed
+  OutFile(const OutFile&) = delete;
+  OutFile& operator=(const OutFile&) = delete;
+  void write(std::string_view text);
+  void commit();
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+
+ private:
+  std::string path_;
+  std::string part_;
+  std::FILE* file_ = nullptr;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace dft::reader

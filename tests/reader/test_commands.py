@@ -1,0 +1,218 @@
+"""The reading commands: what they print, write and end with."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from dftracer.commands import query
+from dftracer.commands.main import main
+
+if TYPE_CHECKING:
+    from importer import Importer
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+OURS = DATA / "ours.pfw.gz"
+EVENTS = 817  # of all golden traces together
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_stats_adds_up(capsys: Capture) -> None:
+    assert main(["stats", str(OURS)]) == 0
+    text = capsys.readouterr().out
+    assert "POSIX     write" in text
+    assert "/work/demo/part-é.bin" in text
+    assert text.splitlines()[-1].startswith("1 file, 1 process, 201 events, ")
+
+
+def test_stats_are_equal_for_any_number_of_threads(capsys: Capture) -> None:
+    answers = []
+    for threads in ("1", "2", "5"):
+        assert main(["stats", "--json", "--threads", threads, str(DATA)]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    assert answers[0] == answers[1] == answers[2]
+    assert answers[0]["events"] == EVENTS
+    assert sum(row["count"] for row in answers[0]["names"]) == EVENTS
+    assert sum(process["events"] for process in answers[0]["processes"]) == EVENTS
+
+
+def test_info_as_json(capsys: Capture) -> None:
+    assert main(["info", "--json", str(OURS)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (file,) = found["files"]
+    assert (file["events"], file["status"]) == (201, "ended cleanly")
+    (process,) = file["processes"]
+    assert (process["rank"], process["host"], process["threads"]) == ("3", "node1", 1)
+
+
+def test_query_formats(tmp_path: Path, capsys: Capture) -> None:
+    sql = "select name, count(*) n, sum(bytes)::bigint b from events where name in ('write', 'step') group by all order by name"  # noqa: E501
+    wanted = [("step", 39, None), ("write", 40, 780)]
+    assert main(["query", sql, str(OURS)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["name", "n", "b"],
+        ["step", "39"],
+        ["write", "40", "780"],
+    ]
+    assert main(["query", sql, str(OURS), "--format", "csv"]) == 0
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    assert rows == [["name", "n", "b"], ["step", "39", ""], ["write", "40", "780"]]
+    assert main(["query", sql, str(OURS), "--json"]) == 0
+    assert [tuple(row.values()) for row in json.loads(capsys.readouterr().out)] == wanted
+    out = tmp_path / "o'ut.parquet"
+    assert main(["query", sql + ";", str(OURS), "-o", str(out)]) == 0
+    assert duckdb.read_parquet(str(out)).fetchall() == wanted
+
+
+def test_query_joins_the_small_tables(capsys: Capture) -> None:
+    sql = (
+        "select p.pid, p.command, h.host, count(*) n from events e "
+        "join processes p using (process) join hosts h on h.host = p.host "
+        "join files f on f.fname = e.fname group by all"
+    )
+    assert main(["query", sql, str(OURS), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["command"], row["host"], row["n"]) == ("python demo.py", "node1", 161)
+    # The number of a process is the same in both tables, for every dialect.
+    sql = (
+        "select count(*) n from events e join processes p on e.process = p.process "
+        "and e.pid is not distinct from coalesce(nullif(p.pid, 0), e.pid) and e.trace = p.trace"
+    )
+    assert main(["query", sql, str(DATA), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"n": EVENTS}]
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns"),
+    [
+        ("select count(*) from events", ("id",)),
+        ("select name, sum(dur) from events group by all", ("name", "dur")),
+        ("SELECT Name FROM events WHERE ts > 5", ("name", "ts")),
+        ("select * from events", None),
+        ("from events", None),
+        ("summarize events", None),
+        ("(from events) union all (select 1)", None),
+        ("with t as (from events) select name from t", None),
+    ],
+)
+def test_only_columns_that_are_named_are_read(sql: str, columns: tuple[str, ...] | None) -> None:
+    assert query.columns_for(sql) == columns
+
+
+def test_mistakes_are_one_line(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "t.pfw").write_bytes(b"[\n")
+    cases = [
+        (["query", "select * from nix", str(OURS)], 1),
+        (["query", "selec", str(OURS)], 1),
+        (["query", "select 1", str(OURS), "--format", "parquet"], 2),
+        (["query", "select 1", str(tmp_path / "none.pfw")], 2),
+        (["export", "--to", "chrome", str(OURS), "-o", str(tmp_path / "no" / "x")], 2),
+        (["export", "--to", "chrome", str(OURS), "-o", str(OURS)], 2),
+        (["stats", "--threads", "-1", str(OURS)], 2),
+    ]
+    for words, code in cases:
+        assert main(words) == code, words
+        error = capsys.readouterr().err
+        assert error.startswith("dftracer: ")
+        assert error.count("\n") == 1, error
+
+
+def test_without_duckdb(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert main(["query", "select 1", str(OURS)]) == 1
+    assert "pip install 'pydftracer[report]'" in capsys.readouterr().err
+
+
+def test_export_to_chrome_is_strict_json(tmp_path: Path, perfetto: Importer) -> None:
+    out = tmp_path / "x.json"
+    assert main(["export", "--to", "chrome", str(DATA), "-o", str(out)]) == 0
+    records = json.loads(out.read_text())["traceEvents"]
+    assert sum(r["ph"] != "M" and r["cat"] != "dftracer" for r in records) == EVENTS
+    assert all(isinstance(record["ph"], str) for record in records)
+    assert list(tmp_path.iterdir()) == [out]
+    # One process by itself, so that equal numbers cannot meet.
+    assert main(["export", "--to", "chrome", str(OURS), "-o", str(out)]) == 0
+    assert perfetto.load(out) == perfetto.load(OURS)
+
+
+def test_export_to_perfetto(tmp_path: Path, perfetto: Importer) -> None:
+    out = tmp_path / "x.pftrace"
+    assert main(["export", "--to", "perfetto", str(DATA), "-o", str(out)]) == 0
+    found = perfetto.load(out)
+    assert found.clean
+    assert found.slices == EVENTS
+    sql = "select ts, dur from slice where name = 'training_step' order by ts limit 1"
+    (row,) = perfetto.query(sql)
+    assert (row["ts"] % 1000, row["dur"]) == (68, 75213843)  # nanoseconds
+
+
+def test_export_to_speedscope(tmp_path: Path) -> None:
+    out = tmp_path / "x.json"
+    assert main(["export", "--to", "speedscope", str(DATA), "-o", str(out)]) == 0
+    found = json.loads(out.read_text())
+    frames = found["shared"]["frames"]
+    opened = 0
+    for profile in found["profiles"]:
+        stack: list[int] = []
+        last = profile["startValue"]
+        for item in profile["events"]:
+            assert item["at"] >= last
+            last = item["at"]
+            if item["type"] == "O":
+                assert 0 <= item["frame"] < len(frames)
+                stack.append(item["frame"])
+                opened += 1
+            else:
+                assert stack.pop() == item["frame"]
+        assert not stack
+        assert last <= profile["endValue"]
+    assert opened == EVENTS
+
+
+def test_export_to_parquet(tmp_path: Path) -> None:
+    out = tmp_path / "x.parquet"
+    assert main(["export", "--to", "parquet", str(DATA), "-o", str(out)]) == 0
+    sql = "select count(*), count(distinct fname), sum(bytes)::bigint from read_parquet(?)"
+    assert duckdb.execute(sql, [str(out)]).fetchall() == [(EVENTS, 4, 780 + 6150)]
+
+
+def test_a_failed_export_leaves_nothing(tmp_path: Path, capsys: Capture) -> None:
+    place = tmp_path / "full"
+    place.symlink_to("/dev/full")
+    assert main(["export", "--to", "chrome", str(OURS), "-o", str(place)]) == 1
+    assert "No space left" in capsys.readouterr().err
+
+
+def test_files_of_a_run_know_each_other(tmp_path: Path, capsys: Capture) -> None:
+    own = {"cat": "dftracer", "pid": 5, "tid": 5, "ts": 1, "dur": 0, "ph": "X"}
+    for name, run in (("a", "r1"), ("b", "r1"), ("c", "r2")):
+        args = {"hhash": "h", "run": run, "proc": name}
+        records = [{"id": 1, "name": "start", **own, "args": args}]
+        records += [{**own, "id": 2, "name": "n", "cat": "c", "args": {"hhash": "h"}}]
+        text = "[\n" + "".join(json.dumps(record) + "\n" for record in records)
+        (tmp_path / f"{name}.pfw").write_text(text)
+    assert main(["info", str(tmp_path / "a.pfw")]) == 0
+    assert "1 further file of this run beside it: add --run" in capsys.readouterr().out
+    assert main(["info", "--run", str(tmp_path / "a.pfw")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("2 files, 2 processes, 2 events")
+
+
+def test_nothing_that_reads_is_loaded_into_a_traced_program() -> None:
+    code = (
+        "import sys, dftracer.python; from pathlib import Path; "
+        "maps = Path('/proc/self/maps').read_text(); "
+        "print('_reader' in maps, any('reader' in name or name == 'dftracer.trace' "
+        "for name in sys.modules if name.startswith('dftracer')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"

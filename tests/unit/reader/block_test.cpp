@@ -1,0 +1,294 @@
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "reader/partial.hpp"
+#include "reader/scan.hpp"
+#include "sink/gzip.hpp"
+#include "sink/text.hpp"
+
+namespace {
+
+using namespace dft::reader;
+
+class TempFile {
+ public:
+  explicit TempFile(const std::string& bytes, const char* ending = ".pfw") {
+    static int number = 0;
+    path_ =
+        "/tmp/dft_reader_" + std::to_string(::getpid()) + "_" + std::to_string(number++) + ending;
+    std::ofstream(path_, std::ios::binary) << bytes;
+  }
+  ~TempFile() { std::remove(path_.c_str()); }
+  TempFile(const TempFile&) = delete;
+  TempFile& operator=(const TempFile&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string line(int id, const std::string& more = "") {
+  return R"({"id":)" + std::to_string(id) + R"(,"name":"n)" + std::to_string(id % 7) +
+         R"(","cat":"c","pid":5,"tid":6,"ts":)" + std::to_string(1000 + id) + R"(,"dur":)" +
+         std::to_string(id % 100) + R"(,"ph":"X","args":{"hhash":"ab","p_idx":-1,"level":1)" +
+         more + "}}\n";
+}
+
+// A member as the library writes it.
+std::string member(const std::string& text, std::uint32_t lines) {
+  dft::sink::Gzip gzip(1);
+  dft::sink::Text out;
+  REQUIRE(gzip.member(text, lines, out));
+  return std::string(out.view());
+}
+
+struct Result {
+  std::set<std::int64_t> ids;
+  std::uint64_t times = 0;
+  Outcome outcome;
+};
+
+Result read(const std::vector<std::string>& paths, unsigned threads = 2) {
+  Result result;
+  std::mutex mutex;
+  result.outcome = scan(paths, threads, [&](unsigned, Block& block) {
+    block.records([&](const Event& event, std::uint64_t) {
+      const std::lock_guard lock(mutex);
+      result.ids.insert(event.id);
+      ++result.times;
+    });
+  });
+  return result;
+}
+
+std::string many(int from, int to) {
+  std::string text;
+  for (int i = from; i < to; ++i) text += line(i);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a plain file in pieces: every line once, at every place of the seams") {
+  // Lines of many lengths, so that pieces end inside, before and after line ends.
+  std::string text = "[\n";
+  int count = 0;
+  while (text.size() < 3 * kPieceText + 1234) {
+    ++count;
+    const auto pad = static_cast<std::size_t>(count * 37 % 400);
+    text += line(count, ",\"pad\":\"" + std::string(pad, 'x') + '"');
+  }
+  const TempFile file(text);
+  for (const unsigned threads : {1U, 3U}) {
+    const Result result = read({file.path()}, threads);
+    CHECK(result.times == static_cast<std::uint64_t>(count));
+    CHECK(result.ids.size() == static_cast<std::size_t>(count));
+    CHECK(result.outcome.total.lines == static_cast<std::uint64_t>(count) + 1);
+    CHECK(result.outcome.total.bytes_read == text.size());
+    CHECK_FALSE(result.outcome.total.damaged());
+  }
+}
+
+TEST_CASE("a line longer than several pieces belongs to one of them") {
+  const std::string text =
+      many(0, 10) + line(10, ",\"s\":\"" + std::string(3 * kPieceText, 'y') + '"') + many(11, 20);
+  const TempFile file(text);
+  const Result result = read({file.path()});
+  CHECK(result.times == 20);
+  CHECK(result.ids.size() == 20);
+  CHECK_FALSE(result.outcome.total.damaged());
+}
+
+TEST_CASE("members of ours are split, others are streamed, both in one file") {
+  const std::string ours = member("[\n" + many(0, 100), 100) + member(many(100, 200), 100);
+  const std::string late = member(many(300, 400), 100);
+  std::string foreign = member(many(200, 300), 100);
+  foreign.replace(12, 2, "XX");  // another extra field: a member of somebody else
+  const TempFile file(ours + foreign + late, ".pfw.gz");
+  const Result result = read({file.path()});
+  CHECK(result.ids.size() == 400);
+  CHECK(result.times == 400);
+  CHECK(result.outcome.total.members == 4);
+  CHECK(result.outcome.total.bytes_read == result.outcome.files[0]->size);
+  CHECK_FALSE(result.outcome.total.damaged());
+}
+
+TEST_CASE("damage costs its own member and no other") {
+  const std::vector<std::string> members = {
+      member("[\n" + many(0, 100), 100), member(many(100, 200), 100), member(many(200, 300), 100),
+      member(many(300, 400), 100)};
+  const auto joined = [&](std::size_t index, const std::string& other) {
+    std::string out;
+    for (std::size_t i = 0; i < members.size(); ++i) out += i == index ? other : members[i];
+    return out;
+  };
+  SUBCASE("a byte of the data") {
+    std::string bad = members[1];
+    bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 0x55);
+    const TempFile file(joined(1, bad), ".pfw.gz");
+    const Result result = read({file.path()});
+    CHECK(result.ids.size() == 300);
+    CHECK(result.outcome.total.count(Trouble::kBadMember) == 1);
+    CHECK(result.outcome.total.problems[0].offset == members[0].size());
+  }
+  SUBCASE("the size in the header") {
+    std::string bad = members[1];
+    bad[16] = static_cast<char>(bad[16] + 5);
+    const TempFile file(joined(1, bad), ".pfw.gz");
+    const Result result = read({file.path()});
+    CHECK(result.ids.size() == 400);
+  }
+  SUBCASE("the magic") {
+    std::string bad = members[1];
+    bad[0] = 'x';
+    const TempFile file(joined(1, bad), ".pfw.gz");
+    const Result result = read({file.path()});
+    CHECK(result.ids.size() == 300);
+    CHECK(result.outcome.total.count(Trouble::kRubbish) == 1);
+  }
+  SUBCASE("the count of lines") {
+    const TempFile file(joined(1, member(many(100, 200), 99)), ".pfw.gz");
+    const Result result = read({file.path()});
+    CHECK(result.ids.size() == 400);
+    CHECK(result.outcome.total.count(Trouble::kWrongCount) == 1);
+  }
+  SUBCASE("the end") {
+    std::string whole = joined(9, "");
+    whole.resize(whole.size() - 30);
+    const TempFile file(whole, ".pfw.gz");
+    const Result result = read({file.path()});
+    CHECK(result.ids.size() >= 300);
+    CHECK(result.outcome.total.count(Trouble::kCutMember) == 1);
+    CHECK(result.outcome.total.count(Trouble::kCutLine) == 0);
+  }
+  SUBCASE("rubbish behind the last") {
+    const TempFile file(joined(9, "") + std::string(512, '\0'), ".pfw.gz");
+    const Result result = read({file.path()});
+    CHECK(result.ids.size() == 400);
+    CHECK(result.outcome.total.count(Trouble::kRubbish) == 1);
+  }
+}
+
+TEST_CASE("lines that are damaged are told with their place; the others are read") {
+  std::string half = line(50);
+  half.resize(half.size() / 2);
+  const std::string before = "[\n" + many(0, 5);
+  const TempFile file(before + "nonsense\n" + many(5, 8) + std::string(3, '\0') + "\n" +
+                      "{\"x\":1}\n" + many(8, 9) + half);
+  const Result result = read({file.path()}, 1);
+  CHECK(result.ids.size() == 9);
+  const Report& total = result.outcome.total;
+  CHECK(total.count(Trouble::kBadLine) == 2);
+  CHECK(total.count(Trouble::kNotARecord) == 1);
+  CHECK(total.count(Trouble::kCutLine) == 1);
+  REQUIRE(total.problems.size() == 4);
+  CHECK(total.problems[0].line == 7);
+  CHECK(total.problems[0].offset == before.size());
+}
+
+TEST_CASE("a record behind one that was cut without a line end is read") {
+  std::string half = line(1, ",\"s\":\"" + std::string(100, 'z'));
+  half.resize(half.size() - 20);
+  const TempFile file("[\n" + half + line(2) + line(3));
+  const Result result = read({file.path()});
+  CHECK(result.ids == std::set<std::int64_t>{2, 3});
+  CHECK(result.outcome.total.count(Trouble::kBadLine) == 1);
+}
+
+TEST_CASE("brackets, commas, blanks, arrays on one line") {
+  std::string no_end = line(4);
+  no_end.pop_back();
+  std::string comma = line(3);
+  comma.insert(comma.size() - 1, ",");
+  const TempFile file("  " + line(1) + "\n[\n" + line(2) + comma + "]\n[" + no_end + "," + no_end +
+                      "]");
+  const Result result = read({file.path()});
+  CHECK(result.times == 5);
+  CHECK_FALSE(result.outcome.total.damaged());
+}
+
+TEST_CASE("order: results come in the order of the files and their blocks") {
+  std::string text;
+  for (int i = 0; i < 20000; ++i) text += line(i);
+  const TempFile first(text);
+  const TempFile second(member(many(20000, 20100), 100) + member(many(20100, 20200), 100),
+                        ".pfw.gz");
+  OrderedScan<std::vector<std::int64_t>> ordered(
+      {first.path(), second.path()}, 3, [](unsigned, Block& block) {
+        std::vector<std::int64_t> ids;
+        block.records([&](const Event& event, std::uint64_t) { ids.push_back(event.id); });
+        return ids;
+      });
+  std::int64_t wanted = 0;
+  while (auto ids = ordered.next()) {
+    for (const std::int64_t id : *ids) CHECK(id == wanted++);
+  }
+  CHECK(wanted == 20200);
+  CHECK(ordered.outcome().total.events == 20200);
+}
+
+TEST_CASE("a scan that nobody finishes ends") {
+  std::string text;
+  for (int i = 0; i < 40000; ++i) text += line(i);
+  const TempFile file(text);
+  OrderedScan<int> ordered({file.path()}, 2, [](unsigned, Block& block) {
+    block.records([](const Event&, std::uint64_t) {});
+    return 1;
+  });
+  CHECK(ordered.next().has_value());
+}
+
+TEST_CASE("statistics are the same for every cut of the trace") {
+  std::string text = "[\n";
+  for (int i = 0; i < 30000; ++i) {
+    text +=
+        line(i, R"(,"fhash":"f)" + std::to_string(i % 11) + R"(","ret":)" + std::to_string(i % 5));
+  }
+  const TempFile plain(text);
+  const auto partial_of = [&](unsigned threads) {
+    std::vector<Partial> partials(threads);
+    scan({plain.path()}, threads, [&](unsigned worker, Block& block) {
+      block.records([&](const Event& event, std::uint64_t at) {
+        partials[worker].add(event, block.file().index, {block.ordinal(), at});
+      });
+    });
+    for (unsigned i = 1; i < threads; ++i) partials[0].add(std::move(partials[i]));
+    partials[0].finish();
+    return std::move(partials[0]);
+  };
+  const Partial one = partial_of(1);
+  const Partial four = partial_of(4);
+  REQUIRE(one.names.size() == 7);
+  REQUIRE(four.names.size() == 7);
+  for (std::size_t i = 0; i < one.names.size(); ++i) {
+    const Row& a = one.names[i].row;
+    const Row& b = four.names[i].row;
+    CHECK(one.names[i].name == four.names[i].name);
+    CHECK(a.count == b.count);
+    CHECK(a.total == b.total);
+    CHECK(a.least == b.least);
+    CHECK(a.most == b.most);
+    for (const double share : {0.1, 0.5, 0.9, 0.99}) {
+      CHECK(a.durations.percentile(share) == b.durations.percentile(share));
+    }
+  }
+  CHECK(one.by_path.size() == 11);
+  CHECK(four.by_path.size() == 11);
+}
+
+TEST_CASE("a histogram's percentiles are right to a thirty-second") {
+  Histogram histogram;
+  for (std::uint64_t i = 1; i <= 100000; ++i) histogram.add(i);
+  for (const double share : {0.01, 0.5, 0.9, 0.99}) {
+    const auto exact = share * 100000;
+    const auto found = static_cast<double>(histogram.percentile(share));
+    CHECK(found > exact * (1 - 1.0 / 31));
+    CHECK(found < exact * (1 + 1.0 / 31));
+  }
+}
