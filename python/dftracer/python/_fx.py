@@ -214,11 +214,24 @@ class Recording:
         else:
             shown = _qualified(target)
             name = f"function.{getattr(target, '__name__', None) or type(target).__name__}"
+            target = _shortcut(target)
         arguments: dict[str, Any] = {"op": node.op, "target": shown}
         path = _module_path(node)
         if path:
             arguments["module"] = path
         return self.call(graph, phase, target, name, arguments, grad)
+
+
+# OpOverload.__call__ is a Python function that hands its arguments on to `_op`, and costs more than
+# recording does. Where it does nothing else, it is passed by.
+_CALL = torch._ops.OpOverload.__call__
+_HANDS_ON = getattr(getattr(_CALL, "__code__", None), "co_names", None) == ("_op",)
+
+
+def _shortcut(target: Any) -> Any:
+    if _HANDS_ON and type(target).__call__ is _CALL:
+        return target._op
+    return target
 
 
 def _qualified(target: Any) -> str:
