@@ -128,6 +128,7 @@ class Backend:
     def __call__(
         self, graph: GraphModule, example_inputs: Sequence[Any], **options: Any
     ) -> Callable[..., Any]:
+        _torch()
         from dftracer.python import _fx
 
         if not ON:
