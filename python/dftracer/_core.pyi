@@ -75,3 +75,34 @@ class Iter(Iterator[_T]):
     ) -> None: ...
     def __next__(self) -> _T: ...
     def close(self) -> None: ...
+
+class Compiled:
+    def __init__(self, tracer: Node) -> None: ...
+
+class Graph:
+    _boxed_call: bool
+    def __init__(
+        self,
+        compiled: Compiled,
+        grad_mode: Any,
+        entry: bool,
+        name: str | None = None,
+        arguments: dict[str, Any] = ...,
+    ) -> None: ...
+    def set(self, plain: Any, recorded: Any) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+class Op:
+    def __init__(
+        self,
+        graph: Graph,
+        target: Any,
+        method: bool,
+        name: str,
+        arguments: dict[str, Any],
+        python_name: str,
+        grad: int,
+    ) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+def _asked(of: Node = ..., now: Node = ...) -> None: ...

@@ -27,6 +27,7 @@ from dftracer.python.ai import (
     device,
     pipeline,
 )
+from dftracer.python.dynamo import Dynamo, create_backend, dftracer_dynamo_backend, dynamo
 from dftracer.python.function import dft_fn
 from dftracer.python.logger import dftracer
 from dftracer.python.names import (
@@ -139,6 +140,7 @@ __all__ = [
     "DataLoaderEvent",
     "Device",
     "DeviceEvent",
+    "Dynamo",
     "EntityID",
     "EntityRelation",
     "EntityRole",
@@ -159,11 +161,14 @@ __all__ = [
     "checkpoint",
     "comm",
     "compute",
+    "create_backend",
     "data",
     "dataloader",
     "device",
     "dft_fn",
     "dftracer",
+    "dftracer_dynamo_backend",
+    "dynamo",
     "get_default_args",
     "get_iter_block_name",
     "get_iter_handle_name",

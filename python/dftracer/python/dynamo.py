@@ -1,0 +1,206 @@
+"""PyTorch: the operations of a compiled model, as events of the category "dynamo".
+
+Importing this does not import torch. The switch and the arguments (epoch, step, ...) are state of a
+tracer, which is looked up when a graph runs: changing them compiles nothing again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, Union
+
+from dftracer.errors import DFTracerError
+from dftracer.python._engine import Node
+from dftracer.python._switch import ON
+from dftracer.python.ai import ai
+
+if TYPE_CHECKING:
+    from torch.fx import GraphModule
+
+__all__ = ["Backend", "Dynamo", "TorchError", "create_backend", "dftracer_dynamo_backend", "dynamo"]
+
+Inner = Union[str, Callable[..., Any], None]
+D = TypeVar("D", bound="Dynamo")
+B = TypeVar("B", bound="Backend")
+
+_OLDEST = (2, 5, 1)
+
+
+class TorchError(DFTracerError, ImportError):
+    """PyTorch is missing, or too old."""
+
+
+def _torch() -> Any:
+    needed = ".".join(map(str, _OLDEST))
+    try:
+        import torch
+    except ImportError as error:
+        raise TorchError(
+            f"tracing a compiled model needs PyTorch {needed} or later, which cannot be imported "
+            f"({error}): pip install 'pydftracer[dynamo]'"
+        ) from None
+    version = tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:3])
+    if version < _OLDEST:
+        raise TorchError(
+            f"tracing a compiled model needs PyTorch {needed} or later, and this is "
+            f"{torch.__version__}: pip install --upgrade 'pydftracer[dynamo]'"
+        )
+    return torch
+
+
+class Dynamo(Node):
+    """What a traced model is called, whether it is traced, and the arguments of its events.
+
+    `name` is the model's. Arguments that are not given here are those of the `ai` tree, so that
+    `ai.update(epoch=3, step=7)` reaches the operations as well.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        epoch: int | None = None,
+        step: int | None = None,
+        image_idx: int | None = None,
+        image_size: Any = None,
+        enable: bool = True,
+    ) -> None:
+        self.model = None if name is None else str(name)
+        self._define("dynamo", self.model or "dynamo", ai, True)
+        self.enabled = bool(enable)
+        self.update(epoch=epoch, step=step, image_idx=image_idx, image_size=image_size)
+
+    def enable(self: D) -> D:
+        """Record from the next run of a graph on."""
+        self.enabled = True
+        return self
+
+    def disable(self: D) -> D:
+        """Run the plain graphs, from the next run on."""
+        self.enabled = False
+        return self
+
+    def backend(self, autograd: bool = True, inner: Inner = None) -> Backend:
+        """A backend for torch.compile(model, backend=...)."""
+        return Backend(self, autograd, inner)
+
+    def compile(
+        self,
+        model: Any = None,
+        *,
+        autograd: bool = True,
+        inner: Inner = None,
+        **options: Any,
+    ) -> Any:
+        """`@tracer.compile` or `@tracer.compile(...)` on a function, a method or a module:
+        torch.compile with this tracer's backend. `options` are those of torch.compile.
+
+        Where tracing is switched off, the function itself is given back; one that asks for a
+        compiler of its own (`inner`) is compiled by that, without a trace of us.
+        """
+        if model is None:
+            return lambda late: self.compile(late, autograd=autograd, inner=inner, **options)
+        if not ON and inner is None:
+            return model
+        torch = _torch()
+        backend = self.backend(autograd, inner) if ON else inner
+        return torch.compile(model, backend=backend, **options)
+
+    def __repr__(self) -> str:
+        state = "" if self.enabled else ", disabled"
+        return f"<Dynamo name={self.model!r}{state}>"
+
+
+class Backend:
+    """Compiles the graphs that torch.compile finds, for one tracer.
+
+    Backends with the same name that compile in the same way are equal, so that a model which is
+    compiled with a new one in every epoch is compiled once. Its events carry what the backend says
+    that the model was called through.
+    """
+
+    def __init__(self, tracer: Dynamo, autograd: bool = True, inner: Inner = None) -> None:
+        self.tracer = tracer
+        self.autograd = bool(autograd)
+        self.inner = inner
+        self.__name__ = "dftracer"
+
+    def __call__(
+        self, graph: GraphModule, example_inputs: Sequence[Any], **options: Any
+    ) -> Callable[..., Any]:
+        _torch()
+        from dftracer.python import _fx
+
+        if not ON:
+            return _fx.plain(self, graph, example_inputs, options)
+        try:
+            return _fx.traced(self, graph, example_inputs, options)
+        finally:
+            self._forget()
+
+    # PyTorch compares the backend that code was compiled for with the one that the model is called
+    # through. That is the only thing it tells us at a call, so it is noted: if the code fits, its
+    # graph runs next on this thread.
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Backend) or self._identity != other._identity:
+            return False
+        if ON:
+            from dftracer import _core
+
+            _core._asked(self.tracer, other.tracer)
+        return True
+
+    def _forget(self) -> None:
+        from dftracer import _core
+
+        _core._asked()
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.tracer.model, self.autograd, self.inner)
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def update(self: B, **arguments: Any) -> B:
+        """Set epoch, step, image_idx, image_size, or anything else as args={...}."""
+        self.tracer.update(**arguments)
+        return self
+
+    def enable(self: B) -> B:
+        self.tracer.enable()
+        return self
+
+    def disable(self: B) -> B:
+        self.tracer.disable()
+        return self
+
+    def __repr__(self) -> str:
+        return f"<dftracer backend {self._identity!r}>"
+
+
+def create_backend(
+    name: str | None = None,
+    epoch: int | None = None,
+    step: int | None = None,
+    image_idx: int | None = None,
+    image_size: Any = None,
+    enable: bool = True,
+    autograd: bool = True,
+    inner: Inner = None,
+) -> Backend:
+    """A backend for torch.compile(model, backend=...).
+
+    `autograd=True` records the ATen operations of forward and backward, `False` those that the
+    model itself calls, forward only. `inner` ("inductor", "aot_eager", "eager", or any other
+    backend) is the compiler that shall run the model; its graphs are recorded, and in them what it
+    lets us see.
+    """
+    _torch()
+    return Dynamo(name, epoch, step, image_idx, image_size, enable).backend(autograd, inner)
+
+
+dynamo = Dynamo()
+dftracer_dynamo_backend = dynamo.backend()
