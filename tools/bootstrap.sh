@@ -12,14 +12,17 @@ venv=.venv
 
 case $level in
     build) requirements=(requirements-build.txt) ;;
-    test | bench | programs | cpython) requirements=(requirements-build.txt requirements-dev.txt) ;;
+    test | bench | programs | cpython)
+        requirements=(requirements-build.txt requirements-dev.txt)
+        optional_requirements=requirements-torch.txt
+        ;;
     *)
         echo "usage: tools/bootstrap.sh [build|test|bench|programs|cpython]" >&2
         exit 2
         ;;
 esac
 
-state=$({ cat "$0" "${requirements[@]}" && echo "$PWD"; } | cksum | tr ' ' '-')
+state=$({ cat "$0" "${requirements[@]}" ${optional_requirements:-} && echo "$PWD"; } | cksum | tr ' ' '-')
 stamp=$venv/.ready-$level
 if [[ -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$state" ]]; then
     exit 0
@@ -139,6 +142,10 @@ echo "bootstrap: installing Python packages (${requirements[*]})"
 if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${arguments[@]}"; then
     echo "bootstrap: the Python packages could not be installed; is a package index reachable?" >&2
     exit 1
+fi
+if [[ -n ${optional_requirements:-} ]] &&
+    ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$optional_requirements" 2>/dev/null; then
+    echo "bootstrap: going on without $(grep -v '^#' "$optional_requirements" | tr '\n' ' '): its tests will be skipped" >&2
 fi
 
 # With an optional package missing it is worth asking again next time; nothing else changes meanwhile.

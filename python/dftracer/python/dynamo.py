@@ -6,23 +6,23 @@ tracer, which is looked up when a graph runs: changing them compiles nothing aga
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, Union
-
 from dftracer.errors import DFTracerError
 from dftracer.python._engine import Node
 from dftracer.python._switch import ON
 from dftracer.python.ai import ai
 
-if TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take longer than all the rest
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeVar, Union
+
     from torch.fx import GraphModule
 
-__all__ = ["Backend", "Dynamo", "TorchError", "create_backend", "dftracer_dynamo_backend", "dynamo"]
+    Inner = Union[str, Callable[..., Any], None]
+    D = TypeVar("D", bound="Dynamo")
+    B = TypeVar("B", bound="Backend")
 
-Inner = Union[str, Callable[..., Any], None]
-D = TypeVar("D", bound="Dynamo")
-B = TypeVar("B", bound="Backend")
+__all__ = ["Backend", "Dynamo", "TorchError", "create_backend", "dftracer_dynamo_backend", "dynamo"]
 
 _OLDEST = (2, 5, 1)
 
@@ -40,6 +40,8 @@ def _torch() -> Any:
             f"tracing a compiled model needs PyTorch {needed} or later, which cannot be imported "
             f"({error}): pip install 'pydftracer[dynamo]'"
         ) from None
+    import re
+
     version = tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:3])
     if version < _OLDEST:
         raise TorchError(

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Builds the package for every supported Python on the machine, and tests its Python face there.
+
+`make test-pythons` runs it. Interpreters are looked for among pyenv's and on PATH; each has a venv
+and a build directory of its own below build/pythons. A warning of the compiler is an error here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
+TESTS = ("tests/python/annotations", "tests/python/guides")
+REQUIREMENTS = "requirements-pythons.txt"
+PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+
+
+class Failed(Exception):
+    """A step went wrong; its output says how."""
+
+
+@dataclass(frozen=True)
+class Python:
+    version: str
+    interpreter: Path
+
+    @property
+    def home(self) -> Path:
+        return ROOT / "build" / "pythons" / self.version
+
+    @property
+    def own(self) -> Path:
+        return self.home / "bin" / "python"
+
+
+def candidates(version: str) -> Iterator[Path]:
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    found = pyenv.glob(f"versions/{version}.*/bin/python")
+    yield from sorted(found, key=lambda path: int_or_zero(path.parts[-3].split(".")[2]))[::-1]
+    for directory in os.get_exec_path():
+        yield Path(directory) / f"python{version}"
+
+
+def int_or_zero(text: str) -> int:
+    return int(text) if text.isdigit() else 0
+
+
+def works(interpreter: Path, version: str) -> bool:
+    """A name on PATH may be a shim that leads nowhere."""
+    ask = "import sys, ensurepip, venv; print('%d.%d' % sys.version_info[:2])"
+    try:
+        done = subprocess.run(
+            [interpreter, "-c", ask], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0 and done.stdout.strip() == version
+
+
+def find(version: str) -> Python | None:
+    for interpreter in candidates(version):
+        if interpreter.exists() and works(interpreter, version):
+            return Python(version, interpreter)
+    return None
+
+
+def run(command: Sequence[str | Path], path: Path | None = None) -> None:
+    environment = dict(os.environ)
+    if path is not None:  # the build looks for cmake and ninja
+        environment["PATH"] = f"{path}{os.pathsep}{environment['PATH']}"
+    if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0:
+        raise Failed(shlex.join(map(str, command)))
+
+
+def prepare(python: Python) -> None:
+    wanted = (ROOT / REQUIREMENTS).read_text() + (ROOT / "requirements-build.txt").read_text()
+    stamp = python.home / ".ready"
+    if stamp.exists() and stamp.read_text() == wanted and works(python.own, python.version):
+        return
+    run([python.interpreter, "-m", "venv", "--clear", python.home])
+    run([python.own, *PIP, "-r", REQUIREMENTS])
+    stamp.write_text(wanted)
+
+
+def install(python: Python) -> None:
+    settings = {
+        "build-dir": python.home / "build",
+        "cmake.define.DFTRACER_WERROR": "ON",
+    }
+    words = [f"--config-settings={key}={value}" for key, value in settings.items()]
+    how = ["--no-build-isolation", "--no-deps", "--force-reinstall"]
+    run([python.own, *PIP, *how, *words, "."], path=python.own.parent)
+
+
+def test(python: Python, workers: int, more: Sequence[str]) -> None:
+    tests = [path for path in TESTS if (ROOT / path).is_dir()]
+    run([python.own, "-m", "pytest", "-q", "-n", str(workers), *(more or tests)])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="such versions, with commas between them")
+    parser.add_argument("-n", "--workers", type=int, default=2, help="of pytest")
+    parser.add_argument("--build", action="store_true", help="build and install, without testing")
+    parser.add_argument("pytest", nargs="*", help="arguments of pytest, in place of the usual")
+    options = parser.parse_args()
+    chosen = options.only.split(",") if options.only else VERSIONS
+    results: dict[str, str] = {}
+    for version in chosen:
+        python = find(version)
+        if python is None:
+            results[version] = "not on this machine"
+            continue
+        began = time.monotonic()
+        print(f"\n== Python {version}: {python.interpreter}", flush=True)
+        try:
+            prepare(python)
+            install(python)
+            if not options.build:
+                test(python, options.workers, options.pytest)
+        except Failed as failed:
+            results[version] = f"FAILED: {failed}"
+        else:
+            results[version] = f"passed, {time.monotonic() - began:.0f} s"
+    print()
+    for version, result in results.items():
+        print(f"Python {version:4}  {result}")
+    if all(result.startswith("not ") for result in results.values()):
+        print("no supported Python was found", file=sys.stderr)
+        return 1
+    return int(any(result.startswith("FAILED") for result in results.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
