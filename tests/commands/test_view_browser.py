@@ -117,7 +117,7 @@ def test_the_slices_are_on_the_screen(tmp_path: Path) -> None:
                 for url in page.requests
                 if not url.startswith(("http://127.0.0.1:", "blob:", "data:"))
             ]
-            # The page asks for one script of its makers'; the server's policy keeps it from going out.
+            # The page asks for one script of its makers'; the server's policy keeps it here.
             assert all(url in page.blocked for url in outside), outside
             image = os.environ.get("DFTRACER_VIEW_IMAGE")
             if image:
