@@ -96,31 +96,35 @@ def test_the_slices_are_on_the_screen(tmp_path: Path) -> None:
         text=True,
     )
     assert server.stdout is not None
-    address = server.stdout.readline().split()[-1]
-    with Chromium(tmp_path / "profile") as page:
-        page.go(address)
-        page.wait_for("!!(window.app && app.trace && app.trace.engine && !app.isLoadingTrace)")
-        page.evaluate("waitForPerfettoIdle(500)")
-        assert page.evaluate(QUERY % "select count(*) as n from slice") == spans
-        steps = "select count(*) as n from slice where name = 'step'"
-        assert page.evaluate(QUERY % steps) == 12
-        problems = "select count(*) as n from stats where severity = 'error' and value > 0"
-        assert page.evaluate(QUERY % problems) == 0
-        text = page.wait_for(
-            "document.body.innerText.includes('train.py') && document.body.innerText"
-        )
-        assert text.count("train.py") >= 3  # one track for each process
-        assert page.wait_for(COLOURED) > 1000
-        outside = [
-            url
-            for url in page.requests
-            if not url.startswith(("http://127.0.0.1:", "blob:", "data:"))
-        ]
-        # The page asks for one script of its makers'; the server's policy keeps it from going out.
-        assert all(url in page.blocked for url in outside), outside
-        image = os.environ.get("DFTRACER_VIEW_IMAGE")
-        if image:
-            page.evaluate(POSE)
-            page.evaluate("waitForPerfettoIdle(1000)")
-            Path(image).write_bytes(page.screenshot())
-    assert server.wait(timeout=60) == 0
+    try:
+        address = server.stdout.readline().split()[-1]
+        with Chromium(tmp_path / "profile") as page:
+            page.go(address)
+            page.wait_for("!!(window.app && app.trace && app.trace.engine && !app.isLoadingTrace)")
+            page.evaluate("waitForPerfettoIdle(500)")
+            assert page.evaluate(QUERY % "select count(*) as n from slice") == spans
+            steps = "select count(*) as n from slice where name = 'step'"
+            assert page.evaluate(QUERY % steps) == 12
+            problems = "select count(*) as n from stats where severity = 'error' and value > 0"
+            assert page.evaluate(QUERY % problems) == 0
+            text = page.wait_for(
+                "document.body.innerText.includes('train.py') && document.body.innerText"
+            )
+            assert text.count("train.py") >= 3  # one track for each process
+            assert page.wait_for(COLOURED) > 1000
+            outside = [
+                url
+                for url in page.requests
+                if not url.startswith(("http://127.0.0.1:", "blob:", "data:"))
+            ]
+            # The page asks for one script of its makers'; the server's policy keeps it here.
+            assert all(url in page.blocked for url in outside), outside
+            image = os.environ.get("DFTRACER_VIEW_IMAGE")
+            if image:
+                page.evaluate(POSE)
+                page.evaluate("waitForPerfettoIdle(1000)")
+                Path(image).write_bytes(page.screenshot())
+        assert server.wait(timeout=60) == 0
+    finally:
+        server.kill()
+        server.wait()
