@@ -47,6 +47,10 @@ class dftracer:
             if _core.initialize(logfile, data_dir, rank):
                 log.start_time = _core.time()
                 _children.follow(logfile, data_dir, rank)
+                if os.environ.get("DFTRACER_TORCH"):
+                    from dftracer import _startup
+
+                    _startup.arm()
         elif wanted():
             print(
                 "dftracer: DFTRACER_ENABLE was set after dftracer was imported: nothing will be "
@@ -122,6 +126,9 @@ class dftracer:
             from dftracer import _core
 
             _core.finalize()
+            auto = sys.modules.get("dftracer.python.torch.auto")
+            if auto is not None and not _core.active():
+                auto.remove()
 
     # ---- What newer releases have --------------------------------------------------------------
 
