@@ -495,6 +495,22 @@ PyObject* node_adopt(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// _forget(key): as if it had never been given, as far as everybody sees it.
+PyObject* node_forget(PyObject* self, PyObject* name) {
+  PyObject* key = interned_key(name);
+  if (key == nullptr) Py_RETURN_NONE;
+  std::vector<Entry>& own = node_of(self)->own;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].key != key) continue;
+    Py_DECREF(own[i].key);
+    own.erase(own.begin() + static_cast<std::ptrdiff_t>(i));
+    g_version.fetch_add(1, std::memory_order_relaxed);
+    break;
+  }
+  Py_DECREF(key);
+  Py_RETURN_NONE;
+}
+
 // ---- The type ----
 
 PyObject* node_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
@@ -624,6 +640,7 @@ PyMethodDef g_node_methods[] = {
     {"_define", node_define, METH_VARARGS, nullptr},
     {"_export", node_export, METH_NOARGS, nullptr},
     {"_adopt", node_adopt, METH_VARARGS, nullptr},
+    {"_forget", node_forget, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef g_node_getset[] = {

@@ -7,7 +7,8 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import CodeType
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from dftracer.python.torch._data import instrument_data
 from dftracer.python.torch._patch import Patches
 from dftracer.python.torch._progress import Progress
 
-__all__ = ["install"]
+__all__ = ["install", "start_once"]
 
 Call = Callable[..., Any]
 # The event of each collective, by the name of the function. Others that begin so count as well.
@@ -87,14 +88,53 @@ def install(patches: Patches) -> Progress:
     _forward(patches, progress)
     _backward(patches, progress)
     _step(patches, progress)
-    instrument_data(patches, progress, _start_once)
+    instrument_data(patches, progress, start_once)
     _collectives(patches, progress)
     _transfers(patches, progress)
     _checkpoints(patches, progress)
+    _hide_from_dynamo()
     return progress
 
 
-def _start_once() -> None:
+def _codes(value: Any) -> Iterator[CodeType]:
+    """The code of a function, a class or another piece of code, and all inside it."""
+    if isinstance(value, type):
+        for member in vars(value).values():
+            yield from _codes(member)
+    code = value if isinstance(value, CodeType) else getattr(value, "__code__", None)
+    if isinstance(code, CodeType):
+        yield code
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                yield from _codes(constant)
+
+
+def _skip_code() -> Callable[[CodeType], Any] | None:
+    """Dynamo's own way to leave a function alone; asked of its C half, whose import is free."""
+    frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    if hasattr(frames, "set_code_exec_strategy"):
+        action = frames._FrameAction
+        strategy = frames._FrameExecStrategy(action.SKIP, action.DEFAULT)
+        return lambda code: frames.set_code_exec_strategy(code, strategy)
+    return getattr(frames, "skip_code", None)
+
+
+def _hide_from_dynamo() -> None:
+    """Between two graphs of a compiled function Dynamo tries to compile every Python function that
+    runs. Not ours: that would cost, and show as graphs and breaks that the program does not have.
+    """
+    skip = _skip_code()
+    if skip is None:
+        return
+    for name, module in list(sys.modules.items()):
+        if name.startswith("dftracer.python."):
+            for value in list(vars(module).values()):
+                if getattr(value, "__module__", None) == name:
+                    for code in _codes(value):
+                        skip(code)
+
+
+def start_once() -> None:
     if not _started:
         _start()
 
@@ -117,7 +157,7 @@ def _forward(patches: Patches, progress: Progress) -> None:
     def outermost(original: Call, module: Any, args: Any, kwargs: Any) -> Any:
         if in_backward() != -1 or not is_model(module):
             return original(module, *args, **kwargs)
-        _start_once()
+        start_once()
         progress.forward()
         inside.model = True
         region = Region(progress.nodes.forward)
@@ -145,7 +185,7 @@ def _backward(patches: Patches, progress: Progress) -> None:
         def backward(*args: Any, **kwargs: Any) -> Any:
             if is_dynamo_compiling() or inside.model:
                 return original(*args, **kwargs)
-            _start_once()
+            start_once()
             progress.backward()
             inside.model = True
             region = Region(progress.nodes.backward)
@@ -188,7 +228,7 @@ def _step(patches: Patches, progress: Progress) -> None:
             steps.clear()
         region = None
         if not steps:
-            _start_once()
+            start_once()
             progress.update(optimizer)
             region = Region(progress.nodes.step)
         steps.append((id(optimizer), region))
@@ -233,7 +273,7 @@ def _collectives(patches: Patches, progress: Progress) -> None:
             def collective(*args: Any, **kwargs: Any) -> Any:
                 if is_dynamo_compiling() or inside.collective:
                     return original(*args, **kwargs)
-                _start_once()
+                start_once()
                 inside.collective = True
                 region = Region(getattr(progress.nodes.comm, event))
                 try:
@@ -305,7 +345,7 @@ def _checkpoints(patches: Patches, progress: Progress) -> None:
             def checkpoint(*args: Any, **kwargs: Any) -> Any:
                 if inside.checkpoint:
                     return original(*args, **kwargs)
-                _start_once()
+                start_once()
                 inside.checkpoint = True
                 region = Region(getattr(progress.nodes, event))
                 try:

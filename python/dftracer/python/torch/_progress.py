@@ -10,7 +10,6 @@ import mmap
 import os
 import struct
 from collections.abc import Callable
-from typing import Any
 
 from dftracer.python.ai import AI, DFTracerAI, ai
 from dftracer.python.names import ROOT_CAT, ROOT_NAME
@@ -83,8 +82,12 @@ class Progress:
 
     def forward(self) -> None:
         """Without a loader a step begins with the first forward pass after an update."""
-        if self._stepped and not self._fetched and not self.told and self._grad_enabled():
+        if self.told or not self._grad_enabled():
+            return
+        if self._stepped and not self._fetched:
             self._next_step()
+        elif not self._set:
+            self._publish("step", self._step)
 
     def backward(self) -> None:
         if self.told:
@@ -102,8 +105,6 @@ class Progress:
             return
         if id(optimizer) in self._stepped:
             self._next_step()
-        elif not self._set:
-            self._publish("step", self._step)
         self._stepped.add(id(optimizer))
 
     def tell(self, epoch: int | None = None, step: int | None = None) -> None:
@@ -115,6 +116,13 @@ class Progress:
         if step is not None:
             self._step = step
             self._publish("step", step)
+
+    def close(self) -> None:
+        """Takes back what was set, and not replaced since."""
+        for key in self._set:
+            if self._is_ours(key):
+                ai._forget(key)
+        self._set.clear()
 
     # ---- Workers of a loader -------------------------------------------------------------------
 
@@ -163,12 +171,15 @@ class Progress:
     def _publish(self, key: str, value: int) -> None:
         if key in self._theirs:
             return
-        before: Any = dict(ai._export()).get(key)
-        if before is not None and before[_NUMBER.size :] != self._encoded(key):
+        if not self._is_ours(key):
             self._theirs.add(key)
             return
         ai.update(**{key: value})  # type: ignore[arg-type]
         self._set[key] = value
 
-    def _encoded(self, key: str) -> bytes:
-        return _NUMBER.pack(self._set[key]) if key in self._set else b""
+    def _is_ours(self, key: str) -> bool:
+        """Has nobody else set it?"""
+        now = dict(ai._export()).get(key)
+        if now is None:
+            return True
+        return key in self._set and now[_NUMBER.size :] == _NUMBER.pack(self._set[key])

@@ -13,7 +13,7 @@ from typing import Any
 
 from dftracer.python._switch import ON
 
-__all__ = ["install", "progress", "remove"]
+__all__ = ["install", "progress", "remove", "start_session"]
 
 _patches: Any = None
 _progress: Any = None
@@ -46,6 +46,14 @@ def install() -> bool:
     return True
 
 
+def start_session() -> None:
+    """Start the trace, unless the program or the preloaded library has."""
+    if _patches is not None:
+        from dftracer.python.torch import _calls
+
+        _calls.start_once()
+
+
 def remove(all_users: bool = True) -> None:
     """Put torch's own functions back."""
     global _patches, _progress, _users
@@ -53,4 +61,6 @@ def remove(all_users: bool = True) -> None:
     if _patches is not None and _users == 0:
         _patches.undo()
         _patches = None
-        _progress = None
+        if _progress is not None:
+            _progress.close()
+            _progress = None
