@@ -36,4 +36,9 @@ install(FILES ${PROJECT_BINARY_DIR}/dftracer.pc
 
 if(TARGET dftracer_python)
   install(TARGETS dftracer_python dftracer_reader_python LIBRARY DESTINATION .)
+  # Beside the package, where Python looks for it when it starts: one line that does nothing unless
+  # DFTRACER_TORCH is set.
+  if(SKBUILD_PLATLIB_DIR)
+    install(FILES python/dftracer.pth DESTINATION ${SKBUILD_PLATLIB_DIR})
+  endif()
 endif()

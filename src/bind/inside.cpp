@@ -219,3 +219,89 @@ DFT_EXPORT void dftracer_metadata_with(const char* key, std::size_t key_size, co
   dft::buffer::write_record(t->live, draft.head, draft.args(), draft.args_size());
   draft.clear();
 }
+
+DFT_EXPORT std::uint64_t dftracer_new_id(void) {
+  ThreadState* t = dft::buffer::this_thread();
+  return t != nullptr ? dft::buffer::new_id(*t) : 0;
+}
+
+namespace {
+
+// A record that begins with the thread that it is shown on.
+void write_foreign(dft::record::Head head, dftracer_names* names, std::uint32_t thread,
+                   const void* args, std::size_t size) {
+  ThreadState* t = dft::buffer::this_thread();
+  if (t == nullptr) return;
+  Draft draft;
+  draft.init();
+  if (names != nullptr) {
+    const std::uint64_t ids = resolve(*names);
+    head.name = name_id(ids);
+    head.category = category_id(ids);
+    head.flags |= inline_names(draft, ids, *names);
+  }
+  draft.put(0, ArgType::kUint, thread);
+  draft.append(static_cast<const std::byte*>(args), size);
+  dft::buffer::write_record(t->live, head, draft.args(), draft.args_size());
+  draft.clear();
+}
+
+}  // namespace
+
+DFT_EXPORT void dftracer_foreign_with(const dftracer_foreign* event, dftracer_names* names,
+                                      const void* args, std::size_t size) {
+  const dft::record::Head head{
+      0,
+      dft::record::Kind::kSpan,
+      dft::record::kForeign,
+      static_cast<std::uint16_t>(std::min<std::uint32_t>(event->level, 0xffff)),
+      0,
+      0,
+      event->id,
+      event->parent,
+      event->start_ns,
+      event->duration_ns};
+  write_foreign(head, names, event->thread, args, size);
+}
+
+DFT_EXPORT void dftracer_name_lane(std::uint32_t thread, const char* name, std::size_t size) {
+  dft::record::Head head{};
+  head.kind = dft::record::Kind::kThread;
+  head.flags = dft::record::kForeign;
+  head.id = dftracer_new_id();
+  Draft text;
+  text.init();
+  text.put_bytes(0, ArgType::kString, {name, size});
+  write_foreign(head, nullptr, thread, text.args(), text.args_size());
+  text.clear();
+}
+
+DFT_EXPORT std::int64_t dftracer_ahead_ns(void) {
+  const auto wall = [] {
+    timespec t;
+    ::clock_gettime(CLOCK_REALTIME, &t);
+    return std::int64_t{t.tv_sec} * 1000000000 + t.tv_nsec;
+  };
+  // The reading that was disturbed least.
+  std::int64_t best = 0;
+  std::int64_t width = -1;
+  for (int i = 0; i < 5; ++i) {
+    const std::int64_t before = wall();
+    const auto ours = static_cast<std::int64_t>(dft::session::now_ns());
+    const std::int64_t after = wall();
+    if (ours == 0) return 0;
+    if (width < 0 || after - before < width) {
+      width = after - before;
+      best = ours - (before + width / 2);
+    }
+  }
+  return best;
+}
+
+DFT_EXPORT std::size_t dftracer_trace_path(char* to, std::size_t size) try {
+  const std::string path = dft::session::trace_path();
+  path.copy(to, size);
+  return std::min(path.size(), size);
+} catch (...) {
+  return 0;
+}

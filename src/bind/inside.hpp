@@ -51,6 +51,25 @@ std::uint64_t dftracer_run_id(void);
 // This process has children that it did not fork itself: at its end it looks for what they left.
 void dftracer_has_children(void);
 
+// An event that another tracer of this process saw, as the record has it. The thread may be a lane
+// beside a thread; level and parent are among the events told in this way.
+struct dftracer_foreign {
+  std::uint64_t id;
+  std::uint64_t parent;
+  std::uint32_t level;
+  std::uint32_t thread;
+  std::uint64_t start_ns;  // of the Unix epoch
+  std::uint64_t duration_ns;
+};
+std::uint64_t dftracer_new_id(void);  // 0 while nothing is recorded
+void dftracer_foreign_with(const dftracer_foreign* event, dftracer_names* names, const void* args,
+                           std::size_t size);
+void dftracer_name_lane(std::uint32_t thread, const char* name, std::size_t size);
+// How far the trace's clock is ahead of CLOCK_REALTIME now: what another tracer's times lack.
+std::int64_t dftracer_ahead_ns(void);
+// The file of this process, without a 0 at its end; its length, 0 while nothing is recorded.
+std::size_t dftracer_trace_path(char* to, std::size_t size);
+
 void dftracer_mark_open(dftracer_mark* mark);
 void dftracer_mark_close(dftracer_mark* mark, std::uint64_t end, dftracer_names* names,
                          const void* args, std::size_t size);

@@ -310,6 +310,25 @@ PyObject* node_adopt(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// _forget(key): as if it had never been given, as far as everybody sees it.
+PyObject* node_forget(PyObject* self, PyObject* name) {
+  PyObject* key = interned_key(name);
+  if (key == nullptr) Py_RETURN_NONE;
+  {
+    TreeLock lock;
+    std::vector<Entry>& own = node_of(self)->own;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (own[i].key != key) continue;
+      Py_DECREF(own[i].key);
+      own.erase(own.begin() + static_cast<std::ptrdiff_t>(i));
+      g_version.fetch_add(1, std::memory_order_relaxed);
+      break;
+    }
+  }
+  Py_DECREF(key);
+  Py_RETURN_NONE;
+}
+
 std::string_view arguments_of(Node& node) {
   const std::uint64_t version = g_version.load(std::memory_order_relaxed);
   if (!g_has_locals.load(std::memory_order_relaxed)) [[likely]] {

@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <vector>
 
+#include "bind/python_batch.hpp"
 #include "bind/python_function.hpp"
 #include "bind/python_iter.hpp"
 #include "bind/python_node.hpp"
 #include "bind/python_op.hpp"
+#include "bind/python_region.hpp"
 #include "bind/python_suspended.hpp"
 #include "bind/python_types.hpp"
 #include "bind/python_values.hpp"
@@ -206,7 +208,8 @@ int execute(PyObject* module) {
     return -1;
   }
   const bool done = add_node_type(module) && add_function_types(module) &&
-                    add_suspended_types(module) && add_iter_type(module) && add_op_types(module);
+                    add_suspended_types(module) && add_iter_type(module) && add_op_types(module) &&
+                    add_region_type(module) && add_batch_type(module);
   return done ? 0 : -1;
 }
 

@@ -189,6 +189,7 @@ PyMethodDef g_node_methods[] = {
     {"_define", node_define, METH_VARARGS, nullptr},
     {"_export", node_export, METH_NOARGS, nullptr},
     {"_adopt", node_adopt, METH_VARARGS, nullptr},
+    {"_forget", node_forget, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef g_node_getset[] = {

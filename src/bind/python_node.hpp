@@ -75,6 +75,7 @@ bool prepare_arguments();
 PyObject* node_update(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 PyObject* node_export(PyObject* self, PyObject*);
 PyObject* node_adopt(PyObject* self, PyObject* args);
+PyObject* node_forget(PyObject* self, PyObject* name);
 // python_regions.cpp:
 PyObject* node_enter(PyObject* self, PyObject*);
 PyObject* node_exit(PyObject* self, PyObject* const*, Py_ssize_t);

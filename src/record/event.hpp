@@ -23,7 +23,18 @@ enum Flag : std::uint8_t {
   kOwnLane = 2,         // crosses another span of its thread: shown on a lane beside it
   kInlineName = 4,      // the name table is full: the first string argument is the name
   kInlineCategory = 8,  // likewise, the next string argument is the category
+  // Told by another tracer of this process: start and duration are nanoseconds of the Unix epoch,
+  // and the first argument behind the inline names is the thread that it is shown on.
+  kForeign = 16,
 };
+
+// A lane beside a thread is shown as a thread whose number has the lane's above these bits; the
+// kernel's are smaller. Crossing spans take lanes 1, 2, ... as they need them; the highest are left
+// to other tracers' events, and those of thread 0, which does not exist, to devices.
+inline constexpr std::uint32_t kThreadBits = 22;
+inline constexpr std::uint32_t kMostCrossing = 959;
+inline constexpr std::uint32_t kFirstForeign = 960;
+inline constexpr std::uint32_t kLastLane = 1023;
 
 // Fixed head of every record; arguments follow up to `size`. Sizes are multiples of 8, so that a
 // head is always aligned and a reader can walk a damaged chunk without guessing.

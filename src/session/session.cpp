@@ -654,7 +654,7 @@ std::uint64_t run_id() noexcept {
   return s != nullptr && active() ? s->run : 0;
 }
 
-std::uint64_t now() noexcept {
+std::uint64_t now_ns() noexcept {
   buffer::ThreadState* t = buffer::this_thread();
   buffer::Spool* spool = buffer::g_spool.load(std::memory_order_acquire);
   if (t == nullptr || spool == nullptr) return 0;
@@ -673,9 +673,24 @@ std::uint64_t now() noexcept {
       if (!sink->closed()) line.follow();
     }
   }
-  std::uint64_t ns = line.to_ns(tick);
+  return line.to_ns(tick);
+}
+
+std::uint64_t now() noexcept {
+  std::uint64_t ns = now_ns();
+  buffer::Spool* spool = buffer::g_spool.load(std::memory_order_acquire);
+  if (spool == nullptr) return 0;
   for (std::uint32_t i = spool->head().time_divisor_log10; i > 0; --i) ns /= 10;
   return ns;
+}
+
+std::string trace_path() {
+  if (buffer::this_thread() == nullptr) return {};  // makes a forked child's own, if there is none
+  SlowPath slow;
+  Locked locked(g_lock);
+  const Session* s = g_session.load();
+  if (s == nullptr || s->spool == nullptr || is_child(*s)) return {};
+  return std::string(s->place.directory) + '/' + s->trace_name;
 }
 
 const Config& config() noexcept {

@@ -2,6 +2,7 @@
 // Called by the bindings on the program's threads, by its exit, and by a thread's first event.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "session/config.hpp"
 #include "session/kin.hpp"
@@ -45,6 +46,10 @@ void abandon() noexcept;
 
 // Trace-unit time since the epoch, on the same line as the events; 0 while nothing is recorded.
 std::uint64_t now() noexcept;
+// The same in nanoseconds, whatever the trace's unit is.
+std::uint64_t now_ns() noexcept;
+// Where this process's trace is written; empty while nothing is recorded.
+std::string trace_path();
 
 // The frozen settings; the defaults before the first start.
 const Config& config() noexcept;

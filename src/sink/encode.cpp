@@ -104,14 +104,18 @@ bool Encoder::line(const Head& head, const std::byte* args, Text& out) noexcept 
   }
   std::uint64_t start = head.start;
   std::uint64_t stop = head.start + head.duration;
-  if ((head.flags & record::kTimesGiven) == 0) {
+  if ((head.flags & record::kForeign) != 0) [[unlikely]] {
+    if (!foreign_thread(fields, args)) return false;
+    start = in_units(start);
+    stop = in_units(stop);
+  } else if ((head.flags & record::kTimesGiven) == 0) {
     start = in_units(timeline_.to_ns(head.start));
     stop = head.kind == Kind::kSpan ? in_units(timeline_.to_ns(stop)) : start;
   }
   if (stop > last_time_) last_time_ = stop;
   bool own = (head.flags & record::kOwnLane) != 0;
   if (!own && process_.thread_ids && head.kind == Kind::kSpan &&
-      (head.flags & record::kTimesGiven) == 0) {
+      (head.flags & (record::kTimesGiven | record::kForeign)) == 0) {
     own = !nesting_.fits(thread_, start, stop);
   }
   if (own) [[unlikely]]

@@ -8,6 +8,7 @@
 #include "buffer/layout.hpp"
 #include "record/clock.hpp"
 #include "record/event.hpp"
+#include "sink/fields.hpp"
 #include "sink/name_table.hpp"
 #include "sink/nesting.hpp"
 #include "sink/text.hpp"
@@ -81,6 +82,7 @@ class Encoder {
   }
   char* rename(char* p, std::string_view key, const std::byte* from,
                const std::byte* to) const noexcept;
+  bool foreign_thread(Fields& fields, const std::byte*& args) noexcept;
   std::uint32_t own_lane(std::uint64_t start, std::uint64_t end, Text& out) noexcept;
   void set_thread(std::uint32_t thread) noexcept;
   [[nodiscard]] std::uint64_t in_units(std::uint64_t ns) const noexcept;

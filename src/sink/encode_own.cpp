@@ -53,6 +53,7 @@ bool Encoder::metadata(const Head& head, const std::byte* args, Text& out) noexc
   Field value;
   Field key;
   if ((head.flags & record::kInlineName) != 0 && !fields.next(key)) return false;
+  if ((head.flags & record::kForeign) != 0 && !foreign_thread(fields, args)) return false;
   if (!fields.next(value)) return false;
   if (!room(out, kFixedPart + names_.text(head.name).size() +
                      (key.bytes.size() + value.bytes.size()) * kEscapeGrowth)) {
@@ -81,24 +82,34 @@ bool Encoder::metadata(const Head& head, const std::byte* args, Text& out) noexc
   return true;
 }
 
+// Takes the thread off the front of a record that another tracer's events were made into.
+bool Encoder::foreign_thread(Fields& fields, const std::byte*& args) noexcept {
+  Field field;
+  if (!fields.next(field) || field.head.type != record::ArgType::kUint) return false;
+  const std::uint64_t thread = field.head.word;
+  if (thread == 0 || thread > ~std::uint32_t{0}) return false;
+  args += sizeof(record::Arg);
+  set_thread(static_cast<std::uint32_t>(thread));
+  return true;
+}
+
 // The lane, shown as a thread of its own beside the real one, on which a crossing span fits.
 std::uint32_t Encoder::own_lane(std::uint64_t start, std::uint64_t end, Text& out) noexcept {
-  constexpr std::uint32_t kThreadBits = 22;  // the kernel's thread ids are smaller
   const std::size_t count = lane_ends_.size() / sizeof(LaneEnd);
   auto* lanes = reinterpret_cast<LaneEnd*>(lane_ends_.data());
   std::uint32_t number_of_thread = 0;
   for (std::size_t i = 0; i < count; ++i) {
     if (lanes[i].thread != thread_) continue;
     ++number_of_thread;
-    if (lanes[i].end <= start || number_of_thread == 1023) {
+    if (lanes[i].end <= start || number_of_thread == record::kMostCrossing) {
       lanes[i].end = end;
-      return thread_ + (number_of_thread << kThreadBits);
+      return thread_ + (number_of_thread << record::kThreadBits);
     }
   }
   ++number_of_thread;
   const LaneEnd fresh{thread_, end};
   const std::uint32_t real_thread = thread_;
-  const std::uint32_t shown = thread_ + (number_of_thread << kThreadBits);
+  const std::uint32_t shown = thread_ + (number_of_thread << record::kThreadBits);
   lane_ends_.append({reinterpret_cast<const char*>(&fresh), sizeof fresh});
   if (out.ensure(kFixedPart)) {
     set_thread(shown);

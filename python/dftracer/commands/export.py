@@ -22,6 +22,13 @@ FORMATS = {
     "speedscope": ".speedscope.json",
 }
 
+EXAMPLES = """\
+  dftracer export --to perfetto traces -o run.pftrace     nanoseconds, for ui.perfetto.dev
+  dftracer export --to parquet traces -o run.parquet      for DuckDB, Spark, Dask, pandas
+  dftracer export --to chrome traces -o run.json          strict JSON for any Chrome-trace reader
+  dftracer export --to speedscope traces -o run.speedscope.json
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser)

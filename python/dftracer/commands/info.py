@@ -13,6 +13,12 @@ from dftracer.trace.summary import Process, Row, Summary, TraceSummary, summaris
 
 WIDTH = 100
 
+EXAMPLES = """\
+  dftracer info traces                     a directory, all its processes
+  dftracer info run.pfw.gz --top 40        more rows of the table of events
+  dftracer info run.pfw.gz --run --json    all files of that run, for a program
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser)

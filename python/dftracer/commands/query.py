@@ -54,6 +54,12 @@ FILE_COLUMNS = {
 }
 HOST_COLUMNS = {"host": "varchar", "hhash": "varchar", "processes": "bigint", "events": "hugeint"}
 
+EXAMPLES = """\
+  dftracer query "select name, count(*), sum(dur) from events group by all" traces
+  dftracer query "from files order by read_bytes desc limit 10" traces --format csv
+  dftracer query "from events where cat = 'POSIX'" traces --format parquet -o posix.parquet
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sql", metavar="SQL", help="about events, files, processes, hosts")

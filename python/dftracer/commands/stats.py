@@ -12,6 +12,12 @@ from dftracer.trace.summary import Process, Row, TraceSummary, UsedFile, summari
 
 SORTS = ("time", "count", "bytes", "name")
 
+EXAMPLES = """\
+  dftracer stats traces                    by name: calls, time, bytes, percentiles
+  dftracer stats traces --by file --top 50 the files that took the time
+  dftracer stats traces --json             all of it, for a program
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser)

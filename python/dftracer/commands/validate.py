@@ -9,6 +9,11 @@ from dftracer.commands import reading
 from dftracer.commands.reading import DAMAGED, bytes_text, counted, printable, problem_text
 from dftracer.trace.summary import TraceSummary, summarise_all
 
+EXAMPLES = """\
+  dftracer validate traces                 0 if all is whole, 3 with what and where if not
+  dftracer validate run.pfw.gz --json      for a program
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser)

@@ -46,6 +46,8 @@ class Node:
 
     def _adopt(self, key: str, value: bytes) -> None: ...
 
+    def _forget(self, key: str) -> None: ...
+
 
 def Iter(
     node: Node, iterable: Iterable[T], wait: str | None, body: str | None, key: str

@@ -91,6 +91,10 @@ class dftracer:
                 log.start_time = _core.time()
                 _end_with_ctrl_c()
                 _children.follow(logfile, data_dir, rank)
+                if os.environ.get("DFTRACER_TORCH"):
+                    from dftracer import _startup
+
+                    _startup.arm()
         elif not WANTED and wanted() and _say_once():
             print(
                 "dftracer: DFTRACER_ENABLE was set after dftracer was imported: nothing will be "
@@ -166,6 +170,9 @@ class dftracer:
             from dftracer import _core
 
             _core.finalize()
+            auto = sys.modules.get("dftracer.python.torch.auto")
+            if auto is not None and not _core.active():
+                auto.remove()
 
     # ---- What newer releases have --------------------------------------------------------------
 

@@ -1,0 +1,365 @@
+"""Which of torch's calls become which events. Imports torch: only auto.install() comes here."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+
+import torch
+from torch.compiler import is_dynamo_compiling
+
+from dftracer import _core
+from dftracer._core import Region
+from dftracer.python.torch._data import instrument_data
+from dftracer.python.torch._patch import Patches
+from dftracer.python.torch._progress import Progress
+
+__all__ = ["install", "start_once"]
+
+Call = Callable[..., Any]
+# The event of each collective, by the name of the function. Others that begin so count as well.
+_COLLECTIVES = {
+    "all_gather": "all_gather",
+    "all_gather_coalesced": "all_gather",
+    "all_gather_into_tensor": "all_gather",
+    "all_gather_object": "all_gather",
+    "all_gather_single": "all_gather",
+    "all_reduce": "all_reduce",
+    "all_reduce_coalesced": "all_reduce",
+    "all_to_all": "all_to_all",
+    "all_to_all_single": "all_to_all",
+    "barrier": "barrier",
+    "monitored_barrier": "barrier",
+    "broadcast": "bcast",
+    "broadcast_object_list": "bcast",
+    "gather": "gather",
+    "gather_object": "gather",
+    "reduce": "reduce",
+    "reduce_scatter": "reduce_scatter",
+    "reduce_scatter_single": "reduce_scatter",
+    "reduce_scatter_tensor": "reduce_scatter",
+    "scatter": "scatter",
+    "scatter_object_list": "scatter",
+    "send": "send",
+    "isend": "send",
+    "send_object_list": "send",
+    "recv": "receive",
+    "irecv": "receive",
+    "recv_object_list": "receive",
+}
+_TRANSFERS = ("to", "cuda", "cpu", "xpu", "hpu", "npu")
+
+
+class _Inside(threading.local):
+    """What this thread is in the middle of: only the outermost call is an event."""
+
+    model = False
+    collective = False
+    checkpoint = False
+
+    def __init__(self) -> None:
+        # Optimizers that are stepping, and the event of the outermost one.
+        self.steps: list[tuple[int, Any]] = []
+
+
+_inside = _Inside()
+_started = False
+
+
+def _start() -> None:
+    """The first event starts the trace, if nobody has: a program that calls initialize_log itself
+    does so before it trains, and says where."""
+    global _started
+    _started = True
+    if not _core.active():
+        from dftracer.python.logger import dftracer
+
+        dftracer.initialize_log()
+
+
+def install(patches: Patches) -> Progress:
+    progress = Progress(torch.is_grad_enabled)
+    _forward(patches, progress)
+    _backward(patches, progress)
+    _step(patches, progress)
+    instrument_data(patches, progress, start_once)
+    _collectives(patches, progress)
+    _transfers(patches, progress)
+    _checkpoints(patches, progress)
+    _hide_from_dynamo()
+    return progress
+
+
+def _codes(value: Any) -> Iterator[CodeType]:
+    """The code of a function, a class or another piece of code, and all inside it."""
+    if isinstance(value, type):
+        for member in vars(value).values():
+            yield from _codes(member)
+    code = value if isinstance(value, CodeType) else getattr(value, "__code__", None)
+    if isinstance(code, CodeType):
+        yield code
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                yield from _codes(constant)
+
+
+def _skip_code() -> Callable[[CodeType], Any] | None:
+    """Dynamo's own way to leave a function alone; asked of its C half, whose import is free."""
+    frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    if hasattr(frames, "set_code_exec_strategy"):
+        action = frames._FrameAction
+        strategy = frames._FrameExecStrategy(action.SKIP, action.DEFAULT)
+        return lambda code: frames.set_code_exec_strategy(code, strategy)
+    return getattr(frames, "skip_code", None)
+
+
+def _hide_from_dynamo() -> None:
+    """Between two graphs of a compiled function Dynamo tries to compile every Python function that
+    runs. Not ours: that would cost, and show as graphs and breaks that the program does not have.
+    """
+    skip = _skip_code()
+    if skip is None:
+        return
+    for name, module in list(sys.modules.items()):
+        if name.startswith("dftracer.python."):
+            for value in list(vars(module).values()):
+                if getattr(value, "__module__", None) == name:
+                    for code in _codes(value):
+                        skip(code)
+
+
+def start_once() -> None:
+    if not _started:
+        _start()
+
+
+# ---- Compute -----------------------------------------------------------------------------------
+
+
+def _forward(patches: Patches, progress: Progress) -> None:
+    inside = _inside
+    in_backward: Call = getattr(torch._C, "_current_graph_task_id", lambda: -1)
+    learns: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+
+    def is_model(module: Any) -> bool:
+        """Losses, activations and transforms are modules too: a model is what holds weights."""
+        known = learns.get(module)
+        if not known:  # a lazy module gets its weights later
+            known = learns[module] = next(module.parameters(), None) is not None
+        return known
+
+    def outermost(original: Call, module: Any, args: Any, kwargs: Any) -> Any:
+        if in_backward() != -1 or not is_model(module):
+            return original(module, *args, **kwargs)
+        start_once()
+        progress.forward()
+        inside.model = True
+        region = Region(progress.nodes.forward)
+        try:
+            return original(module, *args, **kwargs)
+        finally:
+            region.end({"module": type(module).__name__, "training": module.training})
+            inside.model = False
+
+    def make(original: Call) -> Call:
+        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if is_dynamo_compiling() or inside.model:
+                return original(self, *args, **kwargs)
+            return outermost(original, self, args, kwargs)
+
+        return __call__
+
+    patches.replace((torch.nn.Module,), "__call__", make)
+
+
+def _backward(patches: Patches, progress: Progress) -> None:
+    inside = _inside
+
+    def make(original: Call) -> Call:
+        def backward(*args: Any, **kwargs: Any) -> Any:
+            if is_dynamo_compiling() or inside.model:
+                return original(*args, **kwargs)
+            start_once()
+            progress.backward()
+            inside.model = True
+            region = Region(progress.nodes.backward)
+            try:
+                return original(*args, **kwargs)
+            finally:
+                region.end()
+                inside.model = False
+
+        return backward
+
+    # Tensor.backward ends up here.
+    patches.replace((torch.autograd,), "backward", make)
+
+
+def _step(patches: Patches, progress: Progress) -> None:
+    from torch.optim import optimizer as optimizers
+
+    inside = _inside
+
+    def is_nested() -> bool:
+        """Is there really another step around this one? One that failed leaves no other trace."""
+        frame = sys._getframe(2)
+        found = 0
+        while frame is not None and found < 2:
+            code = frame.f_code
+            if code.co_name == "wrapper" and code.co_filename == optimizers.__file__:
+                found += 1
+            frame = frame.f_back  # type: ignore[assignment]
+        return found > 1
+
+    def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if is_dynamo_compiling():
+            return
+        steps = inside.steps
+        if steps and not is_nested():
+            for _, region in steps:
+                if region is not None:
+                    region.drop()
+            steps.clear()
+        region = None
+        if not steps:
+            start_once()
+            progress.update(optimizer)
+            region = Region(progress.nodes.step)
+        steps.append((id(optimizer), region))
+
+    def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if is_dynamo_compiling():
+            return
+        steps = inside.steps
+        while steps:
+            identity, region = steps.pop()
+            if identity == id(optimizer):
+                if region is not None:
+                    region.end({"optimizer": type(optimizer).__name__})
+                break
+
+    patches.undo_with(optimizers.register_optimizer_step_pre_hook(before).remove)
+    patches.undo_with(optimizers.register_optimizer_step_post_hook(after).remove)
+
+
+# ---- Collectives -------------------------------------------------------------------------------
+
+
+def _size(value: Any) -> int:
+    """Bytes of a tensor, or of the tensors in a list; 0 for anything else."""
+    if isinstance(value, torch.Tensor):
+        return int(value.numel() * value.element_size())
+    if isinstance(value, (list, tuple)):
+        return sum(map(_size, value))
+    return 0
+
+
+def _collectives(patches: Patches, progress: Progress) -> None:
+    import torch.distributed as distributed
+
+    if not distributed.is_available():
+        return
+    inner = importlib.import_module("torch.distributed.distributed_c10d")
+    inside = _inside
+
+    def maker(name: str, event: str) -> Callable[[Call], Call]:
+        def make(original: Call) -> Call:
+            def collective(*args: Any, **kwargs: Any) -> Any:
+                if is_dynamo_compiling() or inside.collective:
+                    return original(*args, **kwargs)
+                start_once()
+                inside.collective = True
+                region = Region(getattr(progress.nodes.comm, event))
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    inside.collective = False
+                    says: dict[str, Any] = {"function": name}
+                    # The first tensors that were given.
+                    sizes = map(_size, (*args, *kwargs.values()))
+                    says["bytes"] = next((size for size in sizes if size), 0)
+                    if kwargs.get("async_op") or name in ("isend", "irecv"):
+                        says["async"] = True
+                    region.end(says)
+
+            return collective
+
+        return make
+
+    for name, event in _COLLECTIVES.items():
+        if hasattr(inner, name):
+            patches.replace((inner, distributed), name, maker(name, event))
+
+
+# ---- Devices -----------------------------------------------------------------------------------
+
+
+def _transfers(patches: Patches, progress: Progress) -> None:
+    """Data that moves between devices; weights that move with their model do not count."""
+    plain = torch.Tensor
+
+    def make(original: Call) -> Call:
+        def move(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if is_dynamo_compiling() or type(self) is not plain:
+                return original(self, *args, **kwargs)
+            region = Region(progress.nodes.transfer)
+            try:
+                moved = original(self, *args, **kwargs)
+                if moved is self or type(moved) is not plain or moved.device == self.device:
+                    return moved
+                says = {
+                    "bytes": _size(moved),
+                    "source": str(self.device),
+                    "target": str(moved.device),
+                }
+                region.end(says)
+                return moved
+            finally:
+                region.drop()
+
+        return move
+
+    for name in _TRANSFERS:
+        if hasattr(plain, name):
+            patches.replace((plain,), name, make)
+
+
+# ---- Checkpoints -------------------------------------------------------------------------------
+
+
+def _path_of(file: Any) -> str | None:
+    return os.fsdecode(file) if isinstance(file, (str, bytes, os.PathLike)) else None
+
+
+def _checkpoints(patches: Patches, progress: Progress) -> None:
+    inside = _inside
+
+    def maker(event: str, position: int) -> Callable[[Call], Call]:
+        def make(original: Call) -> Call:
+            def checkpoint(*args: Any, **kwargs: Any) -> Any:
+                if inside.checkpoint:
+                    return original(*args, **kwargs)
+                start_once()
+                inside.checkpoint = True
+                region = Region(getattr(progress.nodes, event))
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    inside.checkpoint = False
+                    given = args[position] if len(args) > position else kwargs.get("f")
+                    path = _path_of(given)
+                    region.end({"file": path} if path is not None else None)
+
+            return checkpoint
+
+        return make
+
+    owners = (torch, torch.serialization)
+    patches.replace(owners, "save", maker("capture", 1))
+    patches.replace(owners, "load", maker("restart", 0))

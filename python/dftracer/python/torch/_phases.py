@@ -1,0 +1,53 @@
+"""What the callbacks for trainers share: phases as spans, and the trainer's own counters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dftracer.python.ai import ai
+from dftracer.python.torch import auto
+
+__all__ = ["Phases"]
+
+
+class Phases:
+    """Spans of ai.pipeline that a trainer's hooks begin and end, over instrumented torch calls."""
+
+    def __init__(self) -> None:
+        self._open: list[str] = []
+        self._installed = False
+
+    def set_up(self) -> None:
+        """Torch's calls are recorded from here on; epoch and step are the trainer's."""
+        if not self._installed:
+            self._installed = auto.install()
+            self._tell_ourselves(True)
+
+    def tear_down(self) -> None:
+        while self._open:
+            self.end(self._open[-1])
+        if self._installed:
+            self._installed = False
+            self._tell_ourselves(False)
+            auto.remove(all_users=False)
+
+    def begin(self, name: str) -> None:
+        if self._installed and name not in self._open:
+            auto.start_session()
+            self._open.append(name)
+            getattr(ai.pipeline, name).start()
+
+    def end(self, name: str) -> None:
+        """Ends a phase, and what was left open inside it."""
+        while name in self._open:
+            getattr(ai.pipeline, self._open.pop()).stop()
+
+    def tell(self, epoch: int | None = None, step: int | None = None) -> None:
+        progress = auto.progress()
+        if self._installed and progress is not None:
+            progress.tell(epoch, step)
+
+    def _tell_ourselves(self, told: bool) -> None:
+        progress: Any = auto.progress()
+        if progress is not None:
+            progress.told = told
