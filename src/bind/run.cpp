@@ -59,11 +59,6 @@ struct Sums {
 
 session::Environment own_environment() { return {environ, ::getauxval(AT_SECURE) != 0}; }
 
-// A setting of the Python half, which the core itself does not know.
-bool concerns_the_core(const char* line) {
-  return std::strstr(line, "DFTRACER_TORCH is not a setting") == nullptr;
-}
-
 std::uint64_t choose_run(const session::Config& config) {
   if (!config.run_id.empty()) return ::strtoull(config.run_id.c_str(), nullptr, 16);
   const std::string job = session::job_from_environment(own_environment());
@@ -85,11 +80,7 @@ DFT_EXPORT int dftracer_run_begin(const char* program, Run* out) try {
   dft::SlowPath slow;
   *out = {};
   const session::Config config = session::read_config(
-      own_environment(),
-      [](void*, const char* line) {
-        if (concerns_the_core(line)) dft::say_line(line);
-      },
-      nullptr);
+      own_environment(), [](void*, const char* line) { dft::say_line(line); }, nullptr);
   session::Place place{};
   const int error = session::resolve(config.log_file.c_str(), true, config.compression, place);
   if (error != 0) return -error;

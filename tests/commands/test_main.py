@@ -37,8 +37,7 @@ def test_each_verb_has_help_with_examples(verb: str, tmp_path: Path) -> None:
     done = dftracer(verb, "--help", cwd=tmp_path)
     assert done.stdout.startswith(f"usage: dftracer {verb}")
     assert done == dftracer("help", verb, cwd=tmp_path)
-    if verb != "info":
-        assert f"\n  dftracer {verb}" in done.stdout or f"$(dftracer {verb}" in done.stdout
+    assert f"\n  dftracer {verb}" in done.stdout or f"$(dftracer {verb}" in done.stdout
 
 
 def test_mistakes(tmp_path: Path) -> None:

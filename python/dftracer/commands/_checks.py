@@ -204,7 +204,7 @@ def _settings() -> Iterator[Check]:
     given = {name: text for name, text in sorted(os.environ.items()) if _is_setting(name)}
     ours = {name: text for name, text in given.items() if name.startswith("DFTRACER_")}
     with _environment(DFTRACER_ENABLE="1"):
-        said = [line for line in _native.complaints() if "DFTRACER_TORCH" not in line]
+        said = _native.complaints()
     for line in said:
         yield warn("settings", line)
     if not ours:

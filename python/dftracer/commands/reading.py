@@ -13,6 +13,24 @@ from dftracer.errors import DFTracerError
 from dftracer.trace.files import find_traces, siblings
 from dftracer.trace.table import Damage
 
+__all__ = [
+    "DAMAGED",
+    "add_arguments",
+    "bold",
+    "bytes_text",
+    "counted",
+    "dim",
+    "duration_text",
+    "end_progress",
+    "finish_dead",
+    "open_traces",
+    "printable",
+    "problem_text",
+    "progress_bar",
+    "shorten",
+    "tell_damage",
+]
+
 DAMAGED = 3
 
 
@@ -58,7 +76,8 @@ def finish_dead(paths: Iterable[str], to: TextIO) -> None:
         if not os.path.isdir(directory) or not _has_spool(directory):
             continue
         # ctypes takes longer to load than a small trace to read.
-        from dftracer.commands.recover import recover_directory
+        from dftracer.commands._terminal import bytes_text, counted, printable, shorten, styled
+from dftracer.commands.recover import recover_directory
 
         try:
             found = recover_directory(directory)
@@ -138,21 +157,8 @@ def end_progress(show: Callable[[int], object] | None) -> None:
         print("\r" + " " * 46 + "\r", end="", file=sys.stderr, flush=True)
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def bytes_text(size: float) -> str:
-    if size < 1000:
-        return f"{int(size)} B"
-    for unit in ("KB", "MB"):
-        size /= 1000
-        if size < 999.5:
-            return f"{size:.3g} {unit}"
-    return f"{size / 1000:,.3g} GB"
-
-
 def duration_text(nanoseconds: float, digits: int = 3) -> str:
+    """Of nanoseconds, which is what the reader counts in, to so many digits."""
     if nanoseconds == 0:
         return "0"
     for limit, unit in ((1e3, "ns"), (1e6, "us"), (1e9, "ms")):
@@ -167,24 +173,9 @@ def _significant(value: float, digits: int) -> str:
     return f"{float(f'{value:.{digits}g}'):g}"
 
 
-def printable(text: str) -> str:
-    """A name in a trace may hold anything; a terminal must not act on it."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-
-
-def shorten(text: str, width: int) -> str:
-    """At most `width` columns; the end of a path or a name says more than its start."""
-    clean = printable(text)
-    return clean if len(clean) <= width else "…" + clean[len(clean) - width + 1 :]
-
-
-def coloured() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-
-
 def bold(text: str) -> str:
-    return f"\033[1m{text}\033[0m" if coloured() else text
+    return styled(text, "bold")
 
 
 def dim(text: str) -> str:
-    return f"\033[2m{text}\033[0m" if coloured() else text
+    return styled(text, "dim")
