@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from dftracer.commands._terminal import bytes_text, counted, printable, shorten, styled
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import find_traces, siblings
 from dftracer.trace.table import Damage
@@ -76,8 +77,7 @@ def finish_dead(paths: Iterable[str], to: TextIO) -> None:
         if not os.path.isdir(directory) or not _has_spool(directory):
             continue
         # ctypes takes longer to load than a small trace to read.
-        from dftracer.commands._terminal import bytes_text, counted, printable, shorten, styled
-from dftracer.commands.recover import recover_directory
+        from dftracer.commands.recover import recover_directory
 
         try:
             found = recover_directory(directory)
