@@ -38,6 +38,11 @@ PyObject* node_define(PyObject* self, PyObject* args) {
     PyErr_SetString(PyExc_TypeError, "_define(): the parent is not a node");
     return nullptr;
   }
+  for (Node* at = parent != Py_None ? node_of(parent) : nullptr; at != nullptr; at = at->parent) {
+    if (at != node_of(self)) continue;
+    PyErr_SetString(PyExc_ValueError, "_define(): a node cannot be below itself");
+    return nullptr;
+  }
   Node& node = *node_of(self);
   PyObject* held = nullptr;
   node.name_text = text_of(name, held);

@@ -26,6 +26,7 @@ struct Node {
   std::string name_text;
   std::string category_text;
   Node* parent;
+  long entries;  // of `with`, on all threads
   bool enabled;
   bool pinned;  // its own arguments win over what the tree is given later
   std::vector<Entry> own;

@@ -1,4 +1,5 @@
 // Regions of a node: those of `with`, those that start() and stop() mark, and the clock of flush().
+#include <mutex>
 #include <new>
 
 #include "bind/python_thread.hpp"
@@ -7,9 +8,25 @@ namespace dft::python {
 
 constinit thread_local PerThread* t_per __attribute__((tls_model("initial-exec"))) = nullptr;
 
+namespace {
+
+// All threads that have ever entered a node. A thread leaves the list without the GIL.
+std::mutex g_threads_lock;
+PerThread* g_threads = nullptr;
+
+void leave_list(PerThread* mine) {
+  const std::lock_guard<std::mutex> locked(g_threads_lock);
+  PerThread** link = &g_threads;
+  while (*link != nullptr && *link != mine) link = &(*link)->next;
+  if (*link != nullptr) *link = mine->next;
+}
+
+}  // namespace
+
 [[gnu::noinline, gnu::cold]] PerThread& make_per_thread() {
   struct Owner {
     ~Owner() {
+      if (t_per != nullptr) leave_list(t_per);
       delete t_per;
       t_per = nullptr;
     }
@@ -17,6 +34,9 @@ constinit thread_local PerThread* t_per __attribute__((tls_model("initial-exec")
   thread_local Owner owner;
   (void)owner;
   t_per = new PerThread;
+  const std::lock_guard<std::mutex> locked(g_threads_lock);
+  t_per->next = g_threads;
+  g_threads = t_per;
   return *t_per;
 }
 
@@ -88,6 +108,7 @@ PyObject* node_enter(PyObject* self, PyObject*) {
     Open* open = stack.take();
     if (open != nullptr) {
       open->node = &node;
+      ++node.entries;
       Py_INCREF(self);
       open->context = context_now();
       open->below = stack.top;
@@ -103,23 +124,37 @@ PyObject* node_enter(PyObject* self, PyObject*) {
   return self;
 }
 
+// Entered on another thread, as a generator is that a server runs on whatever thread is free.
+[[gnu::noinline, gnu::cold]] static Open* take_from_others(const Node& node) {
+  const std::lock_guard<std::mutex> locked(g_threads_lock);
+  for (PerThread* other = g_threads; other != nullptr; other = other->next) {
+    if (other == t_per) continue;
+    if (Open** link = find_entry(*other, node)) {
+      Open* open = *link;
+      *link = open->below;
+      return open;
+    }
+  }
+  return nullptr;
+}
+
 PyObject* node_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
   Node& node = *node_of(self);
   PerThread& stack = per_thread();
   Open* open = stack.top;
-  if (open != nullptr) {
-    if (open->node == &node && open->context == context_now()) [[likely]] {
-      stack.top = open->below;
-    } else if (Open** link = find_entry(stack, node)) {
-      open = *link;
-      *link = open->below;
-    } else {
-      Py_RETURN_NONE;
-    }
-    close_region(open->region, node);
-    stack.give_back(open);
-    Py_DECREF(self);
+  if (open != nullptr && open->node == &node && open->context == context_now()) [[likely]] {
+    stack.top = open->below;
+  } else if (Open** link = find_entry(stack, node)) {
+    open = *link;
+    *link = open->below;
+  } else {
+    open = node.entries != 0 ? take_from_others(node) : nullptr;
+    if (open == nullptr) Py_RETURN_NONE;
   }
+  --node.entries;
+  close_region(open->region, node);
+  stack.give_back(open);
+  Py_DECREF(self);
   Py_RETURN_NONE;
 }
 

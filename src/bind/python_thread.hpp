@@ -22,6 +22,7 @@ struct PerThread {
   std::string scratch;
   std::vector<const Entry*> global;
   std::vector<const Entry*> own;
+  PerThread* next = nullptr;  // in the list of all threads
 
   ~PerThread() {
     for (Open* list : {top, spare}) {

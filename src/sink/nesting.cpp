@@ -11,18 +11,28 @@ bool Nesting::fits(std::uint32_t thread, std::uint64_t start, std::uint64_t end)
     line = find(thread);
     if (line == nullptr) return true;  // no memory to look
   }
-  std::uint32_t count = line->count;
-  while (count != 0 && line->spans[count - 1].start >= start) --count;
-  if (count != 0 && line->spans[count - 1].end > start) {
-    // Inside a longer one that ended before, as a signal handler's may be, it stands well.
-    return line->spans[count - 1].end >= end;
+  Interval* spans = line->spans;
+  // The wait of a loop's item is written with the item's body, after all that ran in the body: such
+  // spans lie behind this one.
+  std::uint32_t behind = line->count;
+  while (behind != 0 && spans[behind - 1].start >= end) --behind;
+  std::uint32_t at = behind;
+  while (at != 0 && spans[at - 1].start >= start && spans[at - 1].end <= end) --at;
+  if (at != 0 && spans[at - 1].end > start) {
+    // Inside one that is there already it stands well.
+    return spans[at - 1].start <= start && spans[at - 1].end >= end;
   }
-  if (count == kRemembered) {
-    count = kRemembered / 2;
-    std::memmove(line->spans, line->spans + (kRemembered - count), count * sizeof(Interval));
+  std::uint32_t rest = line->count - behind;
+  if (at + 1 + rest > kRemembered) {
+    const std::uint32_t gone = kRemembered / 2;
+    if (at < gone) return true;  // too old to be remembered
+    std::memmove(spans, spans + gone, (line->count - gone) * sizeof(Interval));
+    at -= gone;
+    behind -= gone;
   }
-  line->spans[count] = {start, end};
-  line->count = count + 1;
+  std::memmove(spans + at + 1, spans + behind, rest * sizeof(Interval));
+  spans[at] = {start, end};
+  line->count = at + 1 + rest;
   return true;
 }
 

@@ -49,6 +49,18 @@ TEST_CASE("a span inside one that ended before it stands well") {
   CHECK(c.fits(10, 12));
 }
 
+TEST_CASE("a span that is told of late is put where it belongs") {
+  Checked c;
+  CHECK(c.fits(10, 90));
+  CHECK(c.fits(2, 10));  // the wait before it
+  CHECK(c.fits(2, 2));
+  CHECK_FALSE(c.fits(50, 100));
+  CHECK_FALSE(c.fits(5, 95));
+  CHECK(c.fits(1, 100));
+  CHECK(c.fits(1, 1));
+  CHECK_FALSE(c.fits(50, 101));
+}
+
 TEST_CASE("the check agrees with a slow, obvious one on random spans") {
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {
