@@ -18,6 +18,7 @@ using dft::record::ArgType;
 
 static_assert(sizeof(dftracer_mark) == sizeof(Mark) && offsetof(Mark, start) == 16);
 static_assert(sizeof(dftracer_before) == sizeof(dft::buffer::Before));
+static_assert(sizeof(dftracer_inside) == sizeof(dft::buffer::Inside));
 
 Span& span_of(dftracer_region* region) { return *reinterpret_cast<Span*>(region); }
 const Span& span_of(const dftracer_region* region) {
@@ -134,12 +135,16 @@ DFT_EXPORT void dftracer_close(dftracer_region* region, const void* args, std::s
   close_slow(span, bytes, size);
 }
 
-DFT_EXPORT void dftracer_resume(dftracer_region* region, dftracer_before* before) {
+DFT_EXPORT void dftracer_resume(dftracer_region* region, const dftracer_inside* inside,
+                                dftracer_before* before) {
   if (span_of(region).live == 0) return;
-  dft::buffer::resume(span_of(region), *reinterpret_cast<dft::buffer::Before*>(before));
+  dft::buffer::resume(span_of(region), *reinterpret_cast<const dft::buffer::Inside*>(inside),
+                      *reinterpret_cast<dft::buffer::Before*>(before));
 }
-DFT_EXPORT void dftracer_suspend(dftracer_region* region, const dftracer_before* before) {
-  dft::buffer::suspend(span_of(region), reinterpret_cast<const dft::buffer::Before*>(before));
+DFT_EXPORT void dftracer_suspend(dftracer_region* region, const dftracer_before* before,
+                                 dftracer_inside* inside) {
+  dft::buffer::suspend(span_of(region), reinterpret_cast<const dft::buffer::Before*>(before),
+                       *reinterpret_cast<dft::buffer::Inside*>(inside));
 }
 DFT_EXPORT int dftracer_is_innermost(const dftracer_region* region) {
   const ThreadState* t = dft::buffer::this_thread();

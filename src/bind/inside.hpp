@@ -22,6 +22,9 @@ struct dftracer_names {
 struct dftracer_before {
   std::uint64_t opaque[3];
 };
+struct dftracer_inside {
+  std::uint64_t opaque[2];
+};
 // Its third word is the time at which it began, in ticks.
 struct dftracer_mark {
   std::uint64_t opaque[5];
@@ -41,8 +44,10 @@ void dftracer_complete_with(dftracer_names* names, std::uint64_t start, std::uin
                             const void* args, std::size_t size);
 void dftracer_instant_with(dftracer_names* names, const void* args, std::size_t size);
 // As buffer::resume and buffer::suspend; `before` is null the first time.
-void dftracer_resume(dftracer_region* region, dftracer_before* before);
-void dftracer_suspend(dftracer_region* region, const dftracer_before* before);
+void dftracer_resume(dftracer_region* region, const dftracer_inside* inside,
+                     dftracer_before* before);
+void dftracer_suspend(dftracer_region* region, const dftracer_before* before,
+                      dftracer_inside* inside);
 // 1 while nothing that began inside is open on this thread.
 int dftracer_is_innermost(const dftracer_region* region);
 

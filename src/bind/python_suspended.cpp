@@ -18,6 +18,7 @@ struct Suspended {
   std::string captured;
   dftracer_region region;
   dftracer_before before;  // where the thread was when it was resumed
+  dftracer_inside inside;  // what was open inside it when it was left
   bool moved;              // it is not where it began: `before` holds
   std::uint64_t resumed;
   std::uint64_t busy;
@@ -52,7 +53,7 @@ void go_in(Suspended& s) {
   if (s.state == State::kFresh) {
     dftracer_open(&s.region, s.names);
   } else if (s.state == State::kAway) {
-    dftracer_resume(&s.region, &s.before);
+    dftracer_resume(&s.region, &s.inside, &s.before);
     s.moved = true;
   } else {
     return;
@@ -64,7 +65,7 @@ void go_in(Suspended& s) {
 void go_out(Suspended& s) {
   if (s.state != State::kInside) return;
   s.busy += dftracer_ticks() - s.resumed;
-  dftracer_suspend(&s.region, s.moved ? &s.before : nullptr);
+  dftracer_suspend(&s.region, s.moved ? &s.before : nullptr, &s.inside);
   s.state = State::kAway;
 }
 
@@ -74,7 +75,7 @@ void finish(Suspended& s) {
   if (s.state == State::kInside) {
     s.busy += dftracer_ticks() - s.resumed;
     // Entered again, it is not where it was: it leaves the stack before it ends.
-    if (s.moved) dftracer_suspend(&s.region, &s.before);
+    if (s.moved) dftracer_suspend(&s.region, &s.before, &s.inside);
   }
   s.state = State::kOver;
   if (!began || s.region.opaque[0] == 0) return;

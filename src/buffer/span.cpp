@@ -152,7 +152,7 @@ void close_span(Span& span, std::uint64_t end) noexcept {
   close_span_with(span, end, span.draft.args(), span.draft.args_size());
 }
 
-void resume(Span& span, Before& before) noexcept {
+void resume(Span& span, const Inside& inside, Before& before) noexcept {
   before = {};
   ThreadState* t = this_thread();
   if (t == nullptr || !same_epoch(t->live, span.live)) {
@@ -167,19 +167,23 @@ void resume(Span& span, Before& before) noexcept {
     t->stack[head.level - 1] = head.id;
   }
   // What begins inside is one level below the span, wherever it was entered from.
-  t->level = head.level;
-  t->parent = head.id;
+  t->level = inside.parent != 0 ? static_cast<std::uint32_t>(inside.level) : head.level;
+  t->parent = inside.parent != 0 ? inside.parent : head.id;
   span.live = t->live;
 }
 
-void suspend(Span& span, const Before* before) noexcept {
+void suspend(Span& span, const Before* before, Inside& inside) noexcept {
+  inside = {};
   if (span.live == 0) return;
   record::Head& head = span.draft.head;
   head.flags |= record::kOwnLane;
   ThreadState* t = this_thread();
   if (t == nullptr || t->live != span.live) return;
   // Spans that were opened inside and are still open leave the stack with it.
-  if (t->parent != head.id && !on_stack(*t, head.id, head.level)) return;
+  if (t->parent != head.id) {
+    if (!on_stack(*t, head.id, head.level)) return;
+    inside = {t->parent, t->level};
+  }
   if (before == nullptr) {
     t->level = head.level - 1u;
     t->parent = head.parent;

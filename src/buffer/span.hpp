@@ -185,8 +185,13 @@ struct Before {
   std::uint64_t covered;  // what the thread's stack had at the span's own level
   std::uint32_t level;
 };
-void resume(Span& span, Before& before) noexcept;
-void suspend(Span& span, const Before* before) noexcept;
+// What is open inside it when it is left is innermost again when it is entered.
+struct Inside {
+  std::uint64_t parent;  // 0: nothing
+  std::uint64_t level;
+};
+void resume(Span& span, const Inside& inside, Before& before) noexcept;
+void suspend(Span& span, const Before* before, Inside& inside) noexcept;
 
 // A span that has no inside: what runs between its ends is beside it, not below it.
 struct Mark {

@@ -19,13 +19,13 @@ bool Nesting::fits(std::uint32_t thread, std::uint64_t start, std::uint64_t end)
   std::uint32_t at = behind;
   while (at != 0 && spans[at - 1].start >= start && spans[at - 1].end <= end) --at;
   if (at != 0 && spans[at - 1].end > start) {
-    // Inside one that is there already it stands well.
-    return spans[at - 1].start <= start && spans[at - 1].end >= end;
+    // Inside one that is there already: what else is inside that one is not remembered.
+    return spans[at - 1].start <= start && spans[at - 1].end == end;
   }
   std::uint32_t rest = line->count - behind;
   if (at + 1 + rest > kRemembered) {
     const std::uint32_t gone = kRemembered / 2;
-    if (at < gone) return true;  // too old to be remembered
+    if (at < gone) return false;  // told of so late that nobody knows
     std::memmove(spans, spans + gone, (line->count - gone) * sizeof(Interval));
     at -= gone;
     behind -= gone;

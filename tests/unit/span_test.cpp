@@ -372,20 +372,21 @@ TEST_CASE("names without an id travel in the record") {
 }
 
 TEST_CASE("a span that is left is not around what runs meanwhile") {
+  dft::buffer::Inside inside{};
   Recording recording;
   Open outer;
   Open generator;
-  Open inside;
-  inside.close();
-  dft::buffer::suspend(generator.span, nullptr);
+  Open within;
+  within.close();
+  dft::buffer::suspend(generator.span, nullptr, inside);
   Open beside;
   Open deeper;
   dft::buffer::Before before;
-  dft::buffer::resume(generator.span, before);
+  dft::buffer::resume(generator.span, inside, before);
   CHECK(before.parent == deeper.id);
   Open again;
   again.close();
-  dft::buffer::suspend(generator.span, &before);
+  dft::buffer::suspend(generator.span, &before, inside);
   CHECK(this_thread()->level == 3);
   deeper.close();
   beside.close();
@@ -394,7 +395,7 @@ TEST_CASE("a span that is left is not around what runs meanwhile") {
   after.close();
   outer.close();
   auto spans = recording.spans();
-  CHECK(spans[inside.id].parent == generator.id);
+  CHECK(spans[within.id].parent == generator.id);
   CHECK(spans[beside.id].parent == outer.id);
   CHECK(spans[beside.id].level == 2);
   CHECK(spans[again.id].parent == generator.id);
@@ -417,10 +418,11 @@ TEST_CASE("a span that is never left stays where it is") {
 }
 
 TEST_CASE("what was opened inside a span and is open when it is left leaves with it") {
+  dft::buffer::Inside inside{};
   Recording recording;
   Open generator;
   Open held;
-  dft::buffer::suspend(generator.span, nullptr);
+  dft::buffer::suspend(generator.span, nullptr, inside);
   CHECK(this_thread()->level == 0);
   CHECK(this_thread()->parent == 0);
   Open other;
@@ -433,20 +435,49 @@ TEST_CASE("what was opened inside a span and is open when it is left leaves with
   CHECK((spans[other.id].flags & kOwnLane) == 0);
 }
 
+TEST_CASE("what was open inside a span is innermost again when it is entered") {
+  Recording recording;
+  dft::buffer::Inside inside{};
+  dft::buffer::Before before;
+  Open outer;
+  Open generator;
+  Open held;
+  dft::buffer::suspend(generator.span, nullptr, inside);
+  Open beside;
+  dft::buffer::resume(generator.span, inside, before);
+  Open later;
+  later.close();
+  held.close();
+  Open last;
+  last.close();
+  dft::buffer::suspend(generator.span, &before, inside);
+  beside.close();
+  generator.close_slowly();
+  outer.close();
+  auto spans = recording.spans();
+  CHECK(spans[later.id].parent == held.id);
+  CHECK(spans[later.id].level == 4);
+  CHECK(spans[held.id].parent == generator.id);
+  CHECK(spans[last.id].parent == generator.id);
+  CHECK(spans[beside.id].parent == outer.id);
+  CHECK(this_thread()->level == 0);
+}
+
 TEST_CASE("a span is entered again on another thread") {
+  dft::buffer::Inside inside{};
   Recording recording;
   Open outer;
   Open coroutine;
-  dft::buffer::suspend(coroutine.span, nullptr);
+  dft::buffer::suspend(coroutine.span, nullptr, inside);
   std::uint64_t inner = 0;
   std::thread([&] {
     dft::buffer::Before before;
-    dft::buffer::resume(coroutine.span, before);
+    dft::buffer::resume(coroutine.span, inside, before);
     CHECK(before.parent == 0);
     Open span;
     inner = span.id;
     span.close();
-    dft::buffer::suspend(coroutine.span, &before);
+    dft::buffer::suspend(coroutine.span, &before, inside);
     CHECK(this_thread()->level == 0);
     close_span(coroutine.span, dft::record::ticks());
   }).join();
@@ -458,15 +489,16 @@ TEST_CASE("a span is entered again on another thread") {
 }
 
 TEST_CASE("a span of a trace that is closed is not resumed") {
+  dft::buffer::Inside inside{};
   Open* open = nullptr;
   {
     Recording recording;
     open = new Open;
-    dft::buffer::suspend(open->span, nullptr);
+    dft::buffer::suspend(open->span, nullptr, inside);
   }
   Recording recording;
   dft::buffer::Before before;
-  dft::buffer::resume(open->span, before);
+  dft::buffer::resume(open->span, inside, before);
   CHECK(open->span.live == 0);
   CHECK(this_thread()->level == 0);
   CHECK(recording.spans().empty());
