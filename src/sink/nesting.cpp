@@ -18,10 +18,9 @@ bool Nesting::fits(std::uint32_t thread, std::uint64_t start, std::uint64_t end)
   while (behind != 0 && spans[behind - 1].start >= end) --behind;
   std::uint32_t at = behind;
   while (at != 0 && spans[at - 1].start >= start && spans[at - 1].end <= end) --at;
-  if (at != 0 && spans[at - 1].end > start) {
-    // Inside one that is there already: what else is inside that one is not remembered.
-    return spans[at - 1].start <= start && spans[at - 1].end == end;
-  }
+  // It crosses the one before it, or is inside that one: what else is inside is not remembered, and
+  // what ends well is told of before the span around it.
+  if (at != 0 && spans[at - 1].end > start) return false;
   std::uint32_t rest = line->count - behind;
   if (at + 1 + rest > kRemembered) {
     const std::uint32_t gone = kRemembered / 2;
