@@ -6,8 +6,8 @@
 
 namespace dft::sink {
 
-// Sees the spans of each thread about in the order in which they ended. Remembers the last ones that
-// no later span contains; what is older than those is taken to be nested.
+// Sees the spans of each thread about in the order in which they ended. Remembers the last ones
+// that no later span contains; what is older than those is taken to be nested.
 class Nesting {
  public:
   // False when the span crosses one that stands on the thread's line already. Otherwise it stands

@@ -56,7 +56,7 @@ def workload(directory: str) -> None:
 
 def anonymous(text: bytes, directory: str) -> bytes:
     host = os.uname().nodename.encode()
-    text = text.replace(directory.encode(), b"/work/demo")
+    text = text.replace(directory.encode(), b"/data/demo")
     text = text.replace(b'"name":"' + host + b'"', b'"name":"node1"')
     text = text.replace(b'"hostname":"' + host + b'"', b'"hostname":"node1"')
     text = re.sub(rb'("cmd":")[^"]*', rb"\1python;demo.py", text)

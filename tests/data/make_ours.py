@@ -36,7 +36,7 @@ def main() -> None:
         env = {**os.environ, "DFTRACER_ENABLE": "1"}
         subprocess.run([sys.executable, "-c", PROGRAM], env=env, cwd=directory, check=True)
         raw = (Path(directory) / "t.pfw.gz").read_bytes()
-    text = gzip.decompress(raw).replace(directory.encode(), b"/work/demo")
+    text = gzip.decompress(raw).replace(directory.encode(), b"/data/demo")
     text = re.sub(
         rb'("name":"SH",[^{]*\{"hhash":"\w+","name":")(?:[^"\\]|\\.)*', rb"\1python demo.py", text
     )

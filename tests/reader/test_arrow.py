@@ -26,7 +26,7 @@ def test_columns_and_values() -> None:
     found = table.to_pylist()
     assert len(found) == 201
     write = next(row for row in found if row["name"] == "write" and row["ret"] == 7)
-    assert write["fname"] == "/work/demo/part-é.bin"
+    assert write["fname"] == "/data/demo/part-é.bin"
     assert (write["count"], write["bytes"], write["level"], write["parent"]) == (7, 7, 1, None)
     assert (write["host"], write["rank"], write["process"], write["args"]) == ("node1", 3, 0, None)
     odd = next(row for row in found if row["step"] == 7)

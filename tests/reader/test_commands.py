@@ -30,7 +30,7 @@ def test_stats_adds_up(capsys: Capture) -> None:
     assert main(["stats", str(OURS)]) == 0
     text = capsys.readouterr().out
     assert "POSIX     write" in text
-    assert "/work/demo/part-é.bin" in text
+    assert "/data/demo/part-é.bin" in text
     assert text.splitlines()[-1].startswith("1 file, 1 process, 201 events, ")
 
 

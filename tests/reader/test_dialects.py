@@ -45,7 +45,7 @@ def test_releases_of_dftracer(path: Path) -> None:
     assert [row["ret"] for row in by_name["read"]] == [100, 101, 102, 103, 104, 105]
     assert [row["step"] for row in by_name["step"]] == [0, 1, 2, 3, 4, 5]
     assert {row["epoch"] for row in by_name["step"]} == {1}
-    names = {"/work/demo/data/part-0.bin", "/work/demo/data/part-1.bin"}
+    names = {"/data/demo/data/part-0.bin", "/data/demo/data/part-1.bin"}
     assert {row["fname"] for row in found if row["cat"] == "POSIX"} == names
     assert {row["host"] for row in found} == {"node1"}
     assert {row["ph"] for row in found} == {"X"}

@@ -1,0 +1,28 @@
+"""Whose step is it? Updates of a thread or a task that is not the first are its own."""
+
+import threading
+
+from dftracer.python import ai, dftracer
+
+dftracer.initialize_log("context.pfw")
+ai.update(step=1)  # the main thread is first: it speaks for all
+
+
+def evaluate():
+    with ai.pipeline.evaluate:  # step 1, as everywhere
+        pass
+
+
+def prefetch():
+    ai.update(step=2)  # holds in this thread alone
+    with ai.dataloader.fetch:
+        pass
+
+
+for target in (evaluate, prefetch):
+    thread = threading.Thread(target=target)
+    thread.start()
+    thread.join()
+
+with ai.compute.step:  # still step 1
+    pass
