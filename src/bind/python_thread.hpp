@@ -27,9 +27,9 @@ struct PerThread {
   ~PerThread() {
     for (Open* list : {top, spare}) {
       while (list != nullptr) {
-        Open* next = list->below;
+        Open* below = list->below;
         delete list;
-        list = next;
+        list = below;
       }
     }
   }
