@@ -265,7 +265,8 @@ class Writer {
       std::string series;
       double value = 0;
       if (!read_series(annotation, series, value)) continue;
-      const std::string label = series == "value" || series == name ? name : name + " " + series;
+      std::string label = name;
+      if (series != "value" && series != name) label.append(" ").append(series);
       const auto key = std::make_pair(timeline_.tracks[track].process, label);
       auto found = counters_.find(key);
       if (found == counters_.end()) {

@@ -136,7 +136,6 @@ std::uint64_t count_speedscope(const std::string& path) {
   std::string more(1 << 20, '\0');
   for (;;) {
     const std::size_t got = std::fread(more.data(), 1, more.size(), file);
-    if (got == 0) break;
     text.append(more, 0, got);
     std::size_t at = 0;
     for (std::size_t found; (found = text.find(kOpen, at)) != std::string::npos;
@@ -145,6 +144,7 @@ std::uint64_t count_speedscope(const std::string& path) {
     }
     // What may be the beginning of one that goes on.
     text.erase(0, std::max(at, text.size() - std::min(text.size(), kOpen.size() - 1)));
+    if (got < more.size()) break;
   }
   std::fclose(file);
   return count;

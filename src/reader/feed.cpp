@@ -318,7 +318,6 @@ bool Feed::next(Piece& piece) {
       }
     }
     if (!lock.owns_lock()) {
-      at = 0;
       {
         const std::lock_guard guard(mutex_);
         at = first_;

@@ -442,7 +442,7 @@ void Partial::finish() {
       const auto found = strings.find(path);
       if (found == strings.end()) {
         ++paths_unknown;
-        path = "#" + path;
+        path.insert(0, 1, '#');
       } else {
         path = found->second;
       }

@@ -44,7 +44,7 @@ class Ref {
 };
 
 // A Python error is set.
-struct PythonError {};
+struct PythonError : std::exception {};
 
 PyObject* checked(PyObject* object) {
   if (object == nullptr) throw PythonError();

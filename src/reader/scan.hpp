@@ -26,7 +26,9 @@ struct Control {
 };
 
 // Thrown by a scan that was asked to end.
-struct Stopped {};
+struct Stopped : std::exception {
+  [[nodiscard]] const char* what() const noexcept override { return "stopped"; }
+};
 
 // Files and what was found in them, with lines counted from the file's beginning.
 struct Outcome {

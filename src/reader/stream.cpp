@@ -123,6 +123,7 @@ class EventStream {
       if (fact.what != Fact::What::kRank) learn(fact);
     }
     std::vector<std::size_t> local;
+    local.reserve(batch.processes.size());
     for (const ProcessKey& key : batch.processes) {
       local.push_back(static_cast<std::size_t>(process(batch, key).index));
     }

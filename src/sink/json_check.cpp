@@ -90,11 +90,10 @@ class Check {
     if (at_ == end_) return false;
     const char c = *at_++;
     if (c != 'u') return std::string_view("\"\\/bfnrt").find(c) != std::string_view::npos;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 4; ++i, ++at_) {
       if (at_ == end_ ||
-          std::string_view("0123456789abcdefABCDEF").find(*at_++) == std::string_view::npos) {
+          std::string_view("0123456789abcdefABCDEF").find(*at_) == std::string_view::npos)
         return false;
-      }
     }
     return true;
   }

@@ -159,7 +159,6 @@ def growth(work: Callable[[], None], times: int) -> dict[str, int]:
         "argument": argument,
         "result": result,
         "error": error,
-        "None": None,
         "node": node,
         "forward": ai.compute.forward,
         "call": call,
