@@ -144,7 +144,7 @@ std::uint64_t count_speedscope(const std::string& path) {
     }
     // What may be the beginning of one that goes on.
     text.erase(0, std::max(at, text.size() - std::min(text.size(), kOpen.size() - 1)));
-    if (got < more.size()) break;
+    if (std::feof(file) != 0 || std::ferror(file) != 0) break;
   }
   std::fclose(file);
   return count;
