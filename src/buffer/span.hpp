@@ -160,7 +160,7 @@ inline bool write_record(std::uint64_t live, record::Head head, const std::byte*
       return false;
     }
     std::memcpy(slot.at, &head, sizeof head);
-    std::memcpy(slot.at + sizeof head, args, size);
+    if (size != 0) std::memcpy(slot.at + sizeof head, args, size);
     commit(*slot.lane, total);
     return true;
   }
