@@ -10,6 +10,11 @@ namespace dft::sink {
 // that no later span contains; what is older than those is taken to be nested.
 class Nesting {
  public:
+  Nesting() = default;
+  ~Nesting() { free(); }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
   // False when the span crosses one that stands on the thread's line already. Otherwise it stands
   // there from now on.
   bool fits(std::uint32_t thread, std::uint64_t start, std::uint64_t end) noexcept;
