@@ -1,6 +1,5 @@
 #include "sink/nesting.hpp"
 
-#include <cstdlib>
 #include <cstring>
 
 namespace dft::sink {
@@ -36,31 +35,18 @@ bool Nesting::fits(std::uint32_t thread, std::uint64_t start, std::uint64_t end)
 }
 
 Nesting::Line* Nesting::find(std::uint32_t thread) noexcept {
-  if (lines_ != nullptr && used_ == kSlots / 2) free();  // more threads than can be told apart
-  if (lines_ == nullptr) {
-    lines_ = static_cast<Line**>(std::calloc(kSlots, sizeof(Line*)));
-    if (lines_ == nullptr) return nullptr;
+  auto* lines = reinterpret_cast<Line*>(lines_.data());
+  std::size_t count = lines_.size() / sizeof(Line);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (lines[i].thread == thread) return current_ = lines + i;
   }
-  std::size_t at = (thread * std::size_t{0x9e3779b97f4a7c15}) >> 53;
-  static_assert(kSlots == std::size_t{1} << (64 - 53));
-  while (lines_[at] != nullptr && lines_[at]->thread != thread) at = (at + 1) % kSlots;
-  if (lines_[at] == nullptr) {
-    lines_[at] = static_cast<Line*>(std::malloc(sizeof(Line)));
-    if (lines_[at] == nullptr) return nullptr;
-    lines_[at]->thread = thread;
-    lines_[at]->count = 0;
-    ++used_;
-  }
-  current_ = lines_[at];
-  return current_;
-}
-
-void Nesting::free() noexcept {
-  for (std::size_t i = 0; lines_ != nullptr && i < kSlots; ++i) std::free(lines_[i]);
-  std::free(lines_);
-  lines_ = nullptr;
   current_ = nullptr;
-  used_ = 0;
+  if (count == kThreads) lines_.resize(0);  // more threads than can be told apart
+  Line fresh{};
+  fresh.thread = thread;
+  if (!lines_.append({reinterpret_cast<const char*>(&fresh), sizeof fresh})) return nullptr;
+  count = lines_.size() / sizeof(Line);
+  return current_ = reinterpret_cast<Line*>(lines_.data()) + (count - 1);
 }
 
 }  // namespace dft::sink

@@ -4,23 +4,23 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sink/text.hpp"
+
 namespace dft::sink {
 
 // Sees the spans of each thread about in the order in which they ended. Remembers the last ones
 // that no later span contains; what is older than those is taken to be nested.
 class Nesting {
  public:
-  Nesting() = default;
-  ~Nesting() { free(); }
-  Nesting(const Nesting&) = delete;
-  Nesting& operator=(const Nesting&) = delete;
-
   // False when the span crosses one that stands on the thread's line already. Otherwise it stands
   // there from now on.
   bool fits(std::uint32_t thread, std::uint64_t start, std::uint64_t end) noexcept;
-  void free() noexcept;
+  void free() noexcept {
+    lines_.free();
+    current_ = nullptr;
+  }
 
-  static constexpr std::uint32_t kRemembered = 512;
+  static constexpr std::uint32_t kRemembered = 256;
 
  private:
   struct Interval {
@@ -32,13 +32,12 @@ class Nesting {
     std::uint32_t count;
     Interval spans[kRemembered];  // one after the other, none inside another
   };
-  static constexpr std::size_t kSlots = 2048;  // half of them are used at most
+  static constexpr std::size_t kThreads = 1024;
 
   Line* find(std::uint32_t thread) noexcept;
 
   Line* current_ = nullptr;  // threads come in chunks
-  Line** lines_ = nullptr;
-  std::size_t used_ = 0;
+  Text lines_;               // of Line: the sink's own memory, not the program's heap
 };
 
 }  // namespace dft::sink
