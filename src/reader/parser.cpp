@@ -28,22 +28,25 @@ bool number_at(const char*& p, std::int64_t& out) {
   return true;
 }
 
-// The members of an object; p stands behind its brace. With Blanks, JSON as others write it.
+// The members of an object; p stands behind its brace. With Blanks, JSON as others write it. `out`
+// is only ever made larger; `count` says how many there are.
 template <bool Blanks>
-const char* members(const char* p, std::vector<Field>& out) {
+const char* members(const char* p, std::vector<Field>& out, std::size_t& count) {
   const auto gap = [](const char* at) { return Blanks ? skip_space(at) : at; };
-  out.clear();
+  count = 0;
   p = gap(p);
   if (*p == '}') return p + 1;
   for (;;) {
     if (*p != '"') return nullptr;
-    Field& field = out.emplace_back();
+    if (count == out.size()) out.resize(count * 2 + 16);
+    Field& field = out[count++];
     const char* end = string_end(p + 1, field.key_escaped);
     if (end == nullptr) return nullptr;
     field.key = {p + 1, static_cast<std::size_t>(end - p - 1)};
     p = gap(end + 1);
     if (*p != ':') return nullptr;
     p = gap(p + 1);
+    field.number = 0;
     if (*p == '"') {
       bool escaped = false;
       end = string_end(p + 1, escaped);
@@ -57,6 +60,7 @@ const char* members(const char* p, std::vector<Field>& out) {
       field.kind = Kind::kInt;
       p = stop;
     } else {
+      field.number = 0;
       p = scan_value(p, field);
       if (p == nullptr) return nullptr;
     }
@@ -115,10 +119,11 @@ const char* Parser::fast(const char* p, Event& event) {
       (event.phase >= 'A' && event.phase <= 'Z') || (event.phase >= 'a' && event.phase <= 'z');
   if (!letter || !eat(p, "\",\"args\":{")) return nullptr;
   const char* args = p - 1;
-  p = members<false>(p, args_);
+  std::size_t count = 0;
+  p = members<false>(p, args_, count);
   if (p == nullptr || *p != '}') return nullptr;
   event.args_text = {args, static_cast<std::size_t>(p - args)};
-  event.args = args_;
+  event.args = {args_.data(), count};
   event.extra = {};
   event.has = has;
   event.line = {start, static_cast<std::size_t>(p + 1 - start)};
@@ -173,8 +178,9 @@ void Parser::place(const Field& field, Event& event) {
   } else if (field.key == "args" && field.kind == Kind::kObject) {
     placed = true;
     event.args_text = field.value;
-    members<true>(field.value.data() + 1, args_);
-    event.args = args_;
+    std::size_t count = 0;
+    members<true>(field.value.data() + 1, args_, count);
+    event.args = {args_.data(), count};
   }
   if (!placed) extra_.push_back(field);
 }
@@ -183,7 +189,6 @@ const char* Parser::general(const char* p, Event& event) {
   if (*p != '{') return nullptr;
   const char* start = p;
   event = {};
-  args_.clear();
   extra_.clear();
   p = skip_space(p + 1);
   while (*p != '}') {

@@ -1,5 +1,6 @@
 // A hash table from a few pieces of text to a row, for the keys of a trace: names, hashes, paths.
-// Keys are copied once; a row is found again without an allocation. One thread.
+// Keys are copied once; a row is found again without an allocation. One thread. Moved, not copied,
+// once it holds something: rows are found by their place.
 #pragma once
 #include <cstdint>
 #include <cstring>
