@@ -97,6 +97,16 @@ test-python: bootstrap-test stage package
 	$(call say,end-to-end$(comma) fault and Python tests)
 	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS)
 
+.PHONY: test-torch-slow
+test-torch-slow: bootstrap-test stage package ## PyTorch: Lightning, and Hugging Face's Trainer
+	$(call say,Lightning and Hugging Face)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-torch-slow.txt
+	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/torch/slow
+
+.PHONY: bench-torch
+bench-torch: bootstrap-bench stage package ## What tracing costs a training loop
+	@$(BIN)/python benchmarks/torch_training.py $(BENCH_ARGS)
+
 .PHONY: test-programs
 test-programs: bootstrap-programs stage ## PostgreSQL, redis, fio and stress-ng, bare and traced
 	$(call say,PostgreSQL$(comma) redis$(comma) fio and stress-ng$(comma) bare and traced)

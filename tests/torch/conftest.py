@@ -46,7 +46,7 @@ def run_in(
         cwd=directory,
         enable=enable,
         stderr=None,
-        timeout=290,
+        timeout=1200,
     )
 
 

@@ -286,6 +286,36 @@ TEST_CASE("more crossing spans than lanes share the last one") {
   CHECK(fixture::number_after(lines.back(), "\"tid\":") == 77 + (std::uint64_t{959} << 22));
 }
 
+TEST_CASE("what another tracer saw is shown on the thread that it names, and rounded down") {
+  constexpr std::uint8_t kForeign = dft::record::kForeign;
+  const auto on = [](std::uint64_t thread) { return make_arg(0, ArgType::kUint, thread); };
+  Bench bench;
+  const Head head{0, Kind::kSpan, kForeign, 3, 1, 2, 9, 4, 5'000'999, 1'002};
+  REQUIRE(bench.encode(make_record(head, on(88) + make_arg(3, ArgType::kInt, 6)) +
+                       fixture::make_span(5)) == Result::kDone);
+  Head name{};
+  name.kind = Kind::kThread;
+  name.flags = kForeign;
+  name.id = 10;
+  REQUIRE(bench.encode(make_record(name, on(88) + make_bytes(0, ArgType::kString, "beside"))) ==
+          Result::kDone);
+  const auto lines = fixture::lines_of(std::string(bench.out.view()));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0] ==
+        R"({"id":9,"name":"work","cat":"APP","pid":4242,"tid":88,"ts":5000,"dur":2,"ph":"X",)"
+        R"("args":{"hhash":"f9ff883caaf21863","p_idx":4,"level":3,"key":6}})");
+  CHECK(fixture::number_after(lines[1], "\"tid\":") == 77);
+  CHECK(lines[2] ==
+        R"({"id":10,"name":"thread_name","cat":"dftracer","pid":4242,"tid":88,"ph":"M",)"
+        R"("args":{"hhash":"f9ff883caaf21863","name":"beside","value":"thread_name"}})");
+  for (const std::string& bad :
+       {std::string(), on(0), on(std::uint64_t{1} << 32), make_arg(0, ArgType::kInt, 5)}) {
+    Bench other;
+    CHECK(other.encode(make_record(head, bad)) == Result::kBadRecord);
+    CHECK(other.out.view().empty());
+  }
+}
+
 TEST_CASE("the tracer's own lines") {
   Bench bench;
   REQUIRE(bench.encoder.lost(12, 5000000, bench.out));

@@ -1,16 +1,19 @@
 """What torch looks like while it is instrumented, and afterwards; and what torch.compile makes of
-it."""
+it, if asked.
+
+untouched.py [on] [compile]
+"""
 
 import inspect
 import json
+import os
 import pickle
 import sys
 
 import torch
-import torch._dynamo
 import torch.distributed
 from torch import nn
-from torch._dynamo.utils import counters
+from torch.optim.optimizer import _global_optimizer_pre_hooks
 from torch.utils.data import DataLoader, TensorDataset, dataloader
 from torch.utils.data._utils import fetch
 
@@ -79,6 +82,11 @@ def one_graph():
 
 def compile_all():
     out = []
+    if "compile" not in sys.argv:
+        return out
+    import torch._dynamo
+    from torch._dynamo.utils import counters
+
     for program in (compiled_model, compiled_loop, one_graph):
         torch._dynamo.reset()
         counters.clear()
@@ -91,6 +99,9 @@ def compile_all():
 
 before = places()
 bare = compile_all()
+# Set in the environment from the start, it would be instrumented by now.
+if "on" in sys.argv:
+    os.environ["DFTRACER_TORCH"] = "1"
 log = dftracer.initialize_log("t.pfw")
 during = places()
 module = Net()
@@ -113,7 +124,7 @@ print(
         {
             "replaced": [old is not new for old, new in zip(before, during)],
             "restored": [old is new for old, new in zip(before, after)],
-            "hooks": len(torch.optim.optimizer._global_optimizer_pre_hooks),
+            "hooks": len(_global_optimizer_pre_hooks),
             "looks": looks,
             "bare": bare,
             "traced": traced,

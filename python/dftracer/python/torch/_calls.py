@@ -6,7 +6,6 @@ import importlib
 import os
 import sys
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any
@@ -53,6 +52,7 @@ _COLLECTIVES = {
     "irecv": "receive",
     "recv_object_list": "receive",
 }
+_OUR_MODULES = ("dftracer.python.torch.", "dftracer.python.logger", "dftracer.python._children")
 _TRANSFERS = ("to", "cuda", "cpu", "xpu", "hpu", "npu")
 
 
@@ -127,7 +127,7 @@ def _hide_from_dynamo() -> None:
     if skip is None:
         return
     for name, module in list(sys.modules.items()):
-        if name.startswith("dftracer.python."):
+        if name.startswith(_OUR_MODULES):
             for value in list(vars(module).values()):
                 if getattr(value, "__module__", None) == name:
                     for code in _codes(value):
@@ -145,14 +145,11 @@ def start_once() -> None:
 def _forward(patches: Patches, progress: Progress) -> None:
     inside = _inside
     in_backward: Call = getattr(torch._C, "_current_graph_task_id", lambda: -1)
-    learns: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+    weights = torch.nn.Module.parameters
 
     def is_model(module: Any) -> bool:
         """Losses, activations and transforms are modules too: a model is what holds weights."""
-        known = learns.get(module)
-        if not known:  # a lazy module gets its weights later
-            known = learns[module] = next(module.parameters(), None) is not None
-        return known
+        return next(weights(module), None) is not None
 
     def outermost(original: Call, module: Any, args: Any, kwargs: Any) -> Any:
         if in_backward() != -1 or not is_model(module):

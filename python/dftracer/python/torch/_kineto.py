@@ -52,6 +52,7 @@ class _Reader:
         self.shapes = bool(getattr(prof, "record_shapes", False))
         self.flops = bool(getattr(prof, "with_flops", False))
         self.stack = bool(getattr(prof, "with_stack", False))
+        self.with_device = bool(getattr(getattr(prof, "profiler", prof), "use_device", None))
         self.hidden = _hidden_names()
         self.threads: dict[int, int] = {}
         self.devices: dict[tuple[int, int, int], tuple[int, dict[str, Any]]] = {}
@@ -112,6 +113,8 @@ class _Reader:
             if name.startswith(_STEP):
                 says["step"] = int(name[len(_STEP) :] or 0)
                 name = "ProfilerStep*"
+            if self.with_device:
+                says["correlation"] = event.correlation_id()
             self.arguments(event, says)
         else:
             group, says = self.device(event, kind)

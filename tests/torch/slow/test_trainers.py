@@ -1,0 +1,58 @@
+"""Lightning and Hugging Face's Trainer: their own epochs and steps, under the ai vocabulary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.perfetto.importer import Importer
+from tests.support import traces
+from tests.torch.conftest import Program, accepted, counts
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+
+
+def checked(trace: traces.Trace) -> dict[str, int]:
+    """Two epochs of four batches, two of them an update, one batch of evaluation after each."""
+    updates = [(e["args"]["epoch"], e["args"]["step"]) for e in trace.named("step")]
+    assert updates == [(0, 0), (0, 1), (1, 2), (1, 3)]
+    (train,) = [event for event in trace.named("train") if event["cat"] == "pipeline"]
+    epochs = [event for event in trace.named("epoch") if event["cat"] == "pipeline"]
+    assert [event["args"]["epoch"] for event in epochs] == [0, 1]
+    for event in (*epochs, *trace.named("backward"), *trace.named("evaluate")):
+        assert train["ts"] <= event["ts"]
+        assert event["ts"] + event["dur"] <= train["ts"] + train["dur"]
+    assert {event["args"]["module"] for event in trace.named("forward")} == {"Model"}
+    found = counts(trace.recorded)
+    assert found["compute.backward"] == 2 * 4
+    assert found["compute.forward"] == 2 * (4 + 1)
+    assert found["pipeline.evaluate"] == 2
+    assert found["dataloader.fetch"] >= 2 * (4 + 1)
+    assert found["checkpoint.capture"] >= 2
+    return found
+
+
+@pytest.mark.parametrize(
+    ("needs", "script"), [("lightning", "with_lightning.py"), ("transformers", "with_trainer.py")]
+)
+@pytest.mark.parametrize("beside", [{}, {"DFTRACER_TORCH": "1"}], ids=["callback", "both"])
+def test_trainer(
+    program: Program,
+    tmp_path: Path,
+    perfetto: Importer,
+    needs: str,
+    script: str,
+    beside: dict[str, str],
+) -> None:
+    pytest.importorskip(needs)
+    program(PROGRAMS / script, env=beside)
+    trace = traces.read_one(tmp_path)
+    checked(trace)
+    accepted(perfetto, [trace])
+
+
+@pytest.mark.parametrize("script", ["with_lightning.py", "with_trainer.py"])
+def test_switched_off(program: Program, tmp_path: Path, script: str) -> None:
+    pytest.importorskip("lightning" if "lightning" in script else "transformers")
+    program(PROGRAMS / script, enable=False)
+    assert not traces.files(tmp_path)
