@@ -72,12 +72,15 @@ void compiled_dealloc(PyObject* self) {
 }
 
 void choose_tracer(Compiled& compiled) {
-  Node* now = compiled.home;
-  const bool other = t_asked.of == compiled.home;
-  if (other) now = t_asked.now;
+  Node* now = t_asked.of == compiled.home ? t_asked.now : compiled.home;
   if (now != compiled.now) {
     Py_INCREF(now);
+#ifdef Py_GIL_DISABLED
+    // Another thread may be writing an event of the one before: it is left alive. They are few.
+    __atomic_store_n(&compiled.now, now, __ATOMIC_RELEASE);
+#else
     Py_SETREF(compiled.now, now);
+#endif
   }
   if (t_asked.of != nullptr) forget_asked();
 }

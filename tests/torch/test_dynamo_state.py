@@ -21,6 +21,7 @@ def test_state(tmp_path: Path) -> None:
         "switched": 1,
         "tree": 1,
         "forms": 4,
+        "copied": 1,
     }
     events = traces.read_one(tmp_path).recorded
     assert {event["cat"] for event in events} == {"dynamo"}
@@ -49,6 +50,7 @@ def test_state(tmp_path: Path) -> None:
     assert seen("tree", "epoch", "step") == {(7, 0): 1, (7, 1): 1, (7, 2): 1, (7, 50): 1}
     sizes = [e["args"]["image_size"] for e in events if e["args"].get("model") == "tree"]
     assert sizes == [[2, 3]] * 4
+    assert seen("copied", "phase") == {("forward",): 4}
     forms = [e["name"] for e in events if e["args"].get("model") is None][20:]
     assert forms == [
         "function.add.Tensor",

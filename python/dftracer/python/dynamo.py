@@ -166,6 +166,10 @@ class Backend:
     def __hash__(self) -> int:
         return hash(self._identity)
 
+    def __deepcopy__(self: B, memo: Any) -> B:
+        """A copy of a compiled module is traced as that one is."""
+        return self
+
     def update(self: B, **arguments: Any) -> B:
         """Set epoch, step, image_idx, image_size, or anything else as args={...}."""
         self.tracer.update(**arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
 
@@ -101,5 +102,11 @@ def given(x: torch.Tensor) -> torch.Tensor:
 for function in (bare, empty, given, torch.compile(torch.neg, backend="dftracer")):
     function(x)
 graphs("forms")
+
+# A copy of a compiled module, as for an average of the weights.
+original = torch.compile(net(), backend=create_backend(name="copied"))
+copy.deepcopy(original)(x)
+original(x)
+graphs("copied")
 log.finalize()
 print(json.dumps(compiles))
