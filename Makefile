@@ -33,8 +33,9 @@ say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: bootstrap-build bootstrap-test bootstrap-bench bootstrap-programs bootstrap-cpython
-bootstrap-build bootstrap-test bootstrap-bench bootstrap-programs bootstrap-cpython: bootstrap-%:
+BOOTSTRAPS := $(addprefix bootstrap-,build test bench programs cpython pythons dlio)
+.PHONY: $(BOOTSTRAPS)
+$(BOOTSTRAPS): bootstrap-%:
 	@tools/bootstrap.sh $*
 
 # $(1) directory, $(2) options. Configured when the options are new; ninja itself sees changed CMake files.
@@ -116,6 +117,15 @@ test-programs: bootstrap-programs stage ## PostgreSQL, redis, fio and stress-ng,
 test-cpython: bootstrap-cpython stage ## CPython's own tests, bare and traced: no new failure
 	$(call say,CPython's own tests$(comma) bare and traced)
 	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/programs/cpython
+
+.PHONY: test-pythons
+test-pythons: bootstrap-pythons ## The Python face with every Python from 3.9 to 3.13 that is there
+	@$(BIN)/python tools/test_pythons.py --workers $(PYTEST_WORKERS) $(PYTHONS_ARGS)
+
+.PHONY: test-dlio
+test-dlio: bootstrap-dlio stage package ## DLIO on a small workload, bare and traced
+	$(call say,DLIO$(comma) bare and traced)
+	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/programs/dlio
 
 # AddressSanitizer and UndefinedBehaviorSanitizer share a build, with the fuzz targets.
 ASAN_BUILD := -DDFTRACER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug \

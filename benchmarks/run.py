@@ -19,6 +19,7 @@ from errors import BenchError
 from interception import Interception
 from lttng import Lttng
 from measures import Measures
+from python_annotations import PythonAnnotations, python_subjects
 from runner import Bench
 from sizes import FULL, QUICK
 from subjects import ROOT, Subjects, annotated_subjects, peer_prefix, preloaded_subjects
@@ -49,6 +50,7 @@ def measure(options: argparse.Namespace) -> dict[type[Measures], list[Row]]:
     kinds: list[tuple[type[Measures], Callable[[], Subjects]]] = [
         (Annotations, lambda: annotated_subjects(prefix, peer, out)),
         (Interception, lambda: preloaded_subjects(prefix, peer, lttng, out)),
+        (PythonAnnotations, lambda: python_subjects(peer, out, not options.no_peer)),
     ]
     chosen = [(kind, make) for kind, make in kinds if kind.names_with(options.only)]
     benches: dict[type[Measures], Bench] = {}

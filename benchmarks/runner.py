@@ -92,6 +92,25 @@ class Bench:
                 raise BenchError("callgrind wrote no total")
             return int(totals.group(1))
 
+    def counted(self, subject: str, program: str, *arguments: int | str | Path) -> dict[str, int]:
+        """What a program had counted on its first thread, by its names; see programs/collect.c."""
+        who = self.subjects[subject]
+        found: dict[str, int] = {}
+        with self._directory(who) as (directory, _):
+            command = ["valgrind", "--tool=callgrind", "--separate-threads=yes"]
+            command += ["--instr-atstart=no", "--collect-atstart=no"]
+            command += [f"--callgrind-out-file={directory / 'callgrind'}"]
+            command += [*who.programs[program], *map(str, arguments)]
+            # The order of a hash table's entries is part of what is counted.
+            self._execute(command, directory, {**who.environment, "PYTHONHASHSEED": "0"})
+            for dump in directory.glob("callgrind.*-01"):
+                text = dump.read_text()
+                name = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.M)
+                totals = re.search(r"^(?:totals|summary): (\d+)", text, re.M)
+                if name is not None and totals is not None:
+                    found[name[1]] = int(totals[1])
+        return found
+
     def spawn(self, repeats: int, commands: Sequence[tuple[str, Sequence[str]]]) -> list[Figures]:
         """Start and end of each (subject, program and arguments), all in turn."""
         words = [str(self.out / "spawn"), str(repeats)]

@@ -28,6 +28,10 @@ class Sizes:
     peer_reads: int
     loop_repeats: int
     names: int
+    # Python: bursts of calls in a process, calls without a pause, imports.
+    python_bursts: int
+    python_sustained: int
+    python_imports: int
 
 
 FULL = Sizes(
@@ -49,6 +53,9 @@ FULL = Sizes(
     peer_reads=50_000,
     loop_repeats=15,
     names=200_000,
+    python_bursts=20,
+    python_sustained=2_000_000,
+    python_imports=60,
 )
 QUICK = Sizes(
     repeats=3,
@@ -69,4 +76,7 @@ QUICK = Sizes(
     peer_reads=25_000,
     loop_repeats=7,
     names=40_000,
+    python_bursts=8,
+    python_sustained=400_000,
+    python_imports=20,
 )

@@ -25,13 +25,15 @@ class Row:
     met: bool | None = None
     values: dict[str, Any] = field(default_factory=dict)
     lttng: str = ""
+    # Of peers that only one table has, by the heads of their columns.
+    others: dict[str, str] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
         return {True: "met", False: "**missed**", None: ""}[self.met]
 
-    def cells(self) -> tuple[str, ...]:
-        peers = (self.peer, self.lttng)
+    def cells(self, others: Sequence[str] = ()) -> tuple[str, ...]:
+        peers = (self.peer, self.lttng, *(self.others.get(name, "") for name in others))
         return (self.measure, self.bar, self.bare, self.ours, *peers, self.verdict)
 
     def as_json(self) -> dict[str, Any]:
@@ -40,8 +42,10 @@ class Row:
 
 def markdown(title: str, rows: Sequence[Row], notes: str = "") -> str:
     """A table with its title, and the notes of a file; empty columns are left out."""
-    lines = [HEAD, tuple("---" for _ in HEAD), *(row.cells() for row in rows)]
-    used = [i for i in range(len(HEAD)) if any(line[i] for line in lines[2:])]
+    others = list(dict.fromkeys(name for row in rows for name in row.others))
+    head = (*HEAD[:-1], *others, HEAD[-1])
+    lines = [head, tuple("---" for _ in head), *(row.cells(others) for row in rows)]
+    used = [i for i in range(len(head)) if any(line[i] for line in lines[2:])]
     table = ("| " + " | ".join(line[i] for i in used) + " |" for line in lines)
     text = (Path(__file__).parent / notes).read_text(encoding="utf-8").rstrip() if notes else ""
     return "\n\n".join(filter(None, (f"**{title}**", "\n".join(table), text)))

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prepares a machine for one level of work: build (make demo), test (make test, make check), bench,
-# programs (make test-programs), cpython (make test-cpython).
+# programs (make test-programs), cpython (make test-cpython), pythons (make test-pythons),
+# dlio (make test-dlio).
 # System packages come from apt where that is permitted, Python packages go into .venv. What is done is
 # stamped, so that a second call neither takes time nor needs a network.
 set -euo pipefail
@@ -12,19 +13,26 @@ venv=.venv
 
 case $level in
     build) requirements=(requirements-build.txt) ;;
-    test | bench | programs | cpython)
+    test | bench | programs | cpython | pythons | dlio)
         requirements=(requirements-build.txt requirements-dev.txt)
         optional_requirements=requirements-torch.txt
         ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|test|bench|programs|cpython]" >&2
+        echo "usage: tools/bootstrap.sh [build|test|bench|programs|cpython|pythons|dlio]" >&2
         exit 2
         ;;
 esac
 
-state=$({ cat "$0" "${requirements[@]}" ${optional_requirements:-} && echo "$PWD"; } | cksum | tr ' ' '-')
+# DLIO and what it needs stand beside .venv, so that nothing of ours finds them by chance.
+beside= beside_requirements=
+if [[ $level == dlio ]]; then
+    beside=build/dlio-venv beside_requirements=requirements-dlio.txt
+fi
+
+files=("$0" "${requirements[@]}" ${optional_requirements:-} $beside_requirements)
+state=$({ cat "${files[@]}" && echo "$PWD"; } | cksum | tr ' ' '-')
 stamp=$venv/.ready-$level
-if [[ -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$state" ]]; then
+if [[ -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$state" && -x ${beside:-$venv}/bin/python ]]; then
     exit 0
 fi
 
@@ -146,6 +154,18 @@ fi
 if [[ -n ${optional_requirements:-} ]] &&
     ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$optional_requirements" 2>/dev/null; then
     echo "bootstrap: going on without $(grep -v '^#' "$optional_requirements" | tr '\n' ' '): its tests will be skipped" >&2
+fi
+
+if [[ -n $beside ]]; then
+    echo "bootstrap: installing Python packages into $beside ($beside_requirements)"
+    where='import sysconfig; print(sysconfig.get_path("purelib"))'
+    "$venv/bin/python" -m venv --clear "$beside"
+    "$venv/bin/python" -c "$where" >"$("$beside/bin/python" -c "$where")/project.pth"
+    if ! "$beside/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$beside_requirements"; then
+        rm -rf "$beside"
+        echo "bootstrap: they could not be installed; is a package index reachable?" >&2
+        exit 1
+    fi
 fi
 
 # With an optional package missing it is worth asking again next time; nothing else changes meanwhile.

@@ -26,6 +26,7 @@ bool FileFeed::next(Piece& piece) {
   piece.ordinal = ordinal_++;
   piece.report = {};
   piece.text.clear();
+  piece.text.shrink(8 * kPieceText);  // after a line that was very long
   piece.size = 0;
   piece.what = Piece::What::kText;
   if (!opened_ && !open(piece)) return true;  // with a note of why, and nothing else
