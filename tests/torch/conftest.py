@@ -46,7 +46,7 @@ def run_in(
         cwd=directory,
         enable=enable,
         stderr=None,
-        timeout=1200,
+        timeout=240,
     )
 
 

@@ -65,8 +65,8 @@ def test_workers_that_start_afresh(
 
 
 def torchrun(program: Program, script: Path, env: dict[str, str]) -> str:
-    words = ("-m", "torch.distributed.run", "--nproc-per-node", 2, "--master-port", 0)
-    return program(*words, script, env=env).stdout
+    words = ("-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1")
+    return program(*words, "--nproc-per-node", 2, script, env=env).stdout
 
 
 def test_two_ranks_with_workers(program: Program, tmp_path: Path, perfetto: Importer) -> None:
