@@ -1,5 +1,6 @@
 #include "session/session.hpp"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 
@@ -273,6 +274,11 @@ void filled() {
   if (sink::Writer* writer = g_writer.load()) writer->notify();
 }
 
+// Before a fork: a program that has one thread has one then, as far as it and its runtime can see.
+void send_writer_away() {
+  if (sink::Writer* writer = g_writer.load()) writer->pause();
+}
+
 // One line about the whole run, and why there is nothing in it where there is nothing.
 void say_summary(const Session& s, const Amounts& amounts, const char* untraced) {
   const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
@@ -514,6 +520,8 @@ bool start(const Request& request) noexcept try {
   }
   static bool quick_exit_watched = false;
   if (!quick_exit_watched) quick_exit_watched = ::at_quick_exit(process_exits) == 0;
+  static bool forks_watched = false;
+  if (!forks_watched) forks_watched = ::pthread_atfork(send_writer_away, nullptr, nullptr) == 0;
   auto* fresh = new Session;
   std::vector<std::string> lines;
   fresh->config = read_config({environ, ::getauxval(AT_SECURE) != 0}, keep_line, &lines);

@@ -13,6 +13,8 @@ namespace dft::sink {
 namespace {
 constexpr unsigned kUnshareFiles = 2;  // CLOSE_RANGE_UNSHARE
 constexpr long kIdleNs = 500'000'000;
+constexpr long kLookNs = 20'000;
+constexpr int kLooks = 10'000;
 }  // namespace
 
 void Writer::notify() noexcept {
@@ -90,12 +92,31 @@ void Writer::stop() noexcept {
   sys::futex_wake(&work_, 1);
 }
 
+void Writer::pause() noexcept {
+  if (state_.load() == State::kRuns) {
+    pausing_.store(true);
+    work_.fetch_add(1);
+    sys::futex_wake(&work_, 1);
+  }
+  for (int i = 0; i < kLooks; ++i) {
+    int thread = thread_.load();
+    if (thread == 0 && state_.load() != State::kRuns) break;
+    if (thread != 0 && sys::call(SYS_tgkill, sys::process_id(), thread, 0) != 0) {
+      thread_.compare_exchange_strong(thread, 0);
+      break;
+    }
+    sys::sleep_ns(kLookNs);
+  }
+  pausing_.store(false);
+}
+
 void* Writer::main(void* self) noexcept {
   static_cast<Writer*>(self)->run();
   return nullptr;
 }
 
 void Writer::run() noexcept {
+  thread_.store(sys::thread_id());
   sys::call(SYS_prctl, PR_SET_NAME, "dftracer", 0, 0, 0);
   // A table of its own, without copies of the program's descriptors: our files can never take a
   // number that the program expects to get, and never keep a pipe of its open. Before Linux 5.9 the
@@ -115,15 +136,21 @@ void Writer::run() noexcept {
       sink_.notice();
       continue;
     }
-    if (sys::futex_wait(&work_, seen, kIdleNs) != -ETIMEDOUT) continue;
-    // Idle threads leave: a process whose own threads have all ended would otherwise never end.
-    state_.store(State::kNone);
-    auto none = State::kNone;
-    if (work_.load(std::memory_order_seq_cst) == seen ||
-        !state_.compare_exchange_strong(none, State::kRuns)) {
+    if (pausing_.load()) {
+      if (leave(seen)) return;
+    } else if (sys::futex_wait(&work_, seen, kIdleNs) == -ETIMEDOUT && leave(seen)) {
+      // Idle threads leave: a process whose own threads have all ended would otherwise never end.
       return;
     }
   }
+}
+
+// False when there was something to do after all, and nobody else has taken it on.
+bool Writer::leave(std::uint32_t seen) noexcept {
+  state_.store(State::kNone);
+  auto none = State::kNone;
+  return work_.load(std::memory_order_seq_cst) == seen ||
+         !state_.compare_exchange_strong(none, State::kRuns);
 }
 
 }  // namespace dft::sink

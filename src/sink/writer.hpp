@@ -19,11 +19,16 @@ class Writer {
   bool make_room(std::size_t size, bool small, std::uint32_t seen_segments) noexcept;
   // The thread leaves after what it is doing. Does not wait.
   void stop() noexcept;
+  // The thread leaves after what it is doing, and is gone when this returns, unless that takes
+  // long. The next notify() starts another. For a program that is about to fork: Python warns
+  // where a process with more than one thread does.
+  void pause() noexcept;
 
  private:
   static void* main(void* self) noexcept;
   void run() noexcept;
   bool start() noexcept;
+  bool leave(std::uint32_t seen) noexcept;
 
   enum class State : std::uint32_t { kNone, kRuns, kCannot };
 
@@ -39,6 +44,8 @@ class Writer {
   std::atomic<std::uint32_t> work_{0};
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> pausing_{false};
+  std::atomic<int> thread_{0};  // the kernel's number, of the last that started
 };
 
 }  // namespace dft::sink

@@ -199,6 +199,40 @@ def test_children_that_are_not_traced(tmp_path: Path) -> None:
     assert [paths_of(trace) for trace in read_all(tmp_path)] == [{"compute": 1}]
 
 
+def test_one_thread_where_it_forks(tmp_path: Path) -> None:
+    """CPython 3.12 and later warn where a process with several threads forks: ours is not there."""
+    done = run_python(
+        """
+        import os, time
+        from dftracer.python import ai, dftracer
+        dftracer.initialize_log("t.pfw")
+
+        @ai.compute.forward
+        def forward(): pass
+
+        def threads():
+            return len(os.listdir("/proc/self/task"))
+
+        def fill():
+            for _ in range(200_000):
+                forward()
+            return threads()
+
+        found = [fill()]
+        os.register_at_fork(after_in_parent=lambda: found.append(threads()))
+        child = os.fork()
+        if child == 0:
+            forward()
+            os._exit(0)
+        os.waitpid(child, 0)
+        print(*found, fill())
+        """,
+        cwd=tmp_path,
+    )
+    assert done.stdout.split() == ["2", "1", "2"]
+    assert sum(len(trace.named("forward")) for trace in read_all(tmp_path)) == 400_001
+
+
 @pytest.mark.parametrize("library", ["joblib", "loky"])
 def test_pools_of_others(tmp_path: Path, library: str) -> None:
     pytest.importorskip(library)
