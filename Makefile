@@ -102,7 +102,7 @@ test-python: bootstrap-test stage package
 test-torch-slow: bootstrap-test stage package ## PyTorch: Lightning, and Hugging Face's Trainer
 	$(call say,Lightning and Hugging Face)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-torch-slow.txt
-	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/torch/slow
+	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/pytorch/slow
 
 .PHONY: bench-torch
 bench-torch: bootstrap-bench stage package ## What tracing costs a training loop

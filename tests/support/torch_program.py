@@ -13,7 +13,7 @@ import pytest
 from support.run import Result, run
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = ROOT / "tests" / "torch" / "programs"
+PROGRAMS = ROOT / "tests" / "pytorch" / "programs"
 EXAMPLES = ROOT / "examples" / "torch"
 
 NEEDS_TORCH = [
@@ -33,7 +33,7 @@ def torch_program(
     env: dict[str, str] | None = None,
     **more: Any,
 ) -> Result:
-    """Runs tests/torch/programs/NAME.py, or the file that is given, in the test's directory."""
+    """Runs tests/pytorch/programs/NAME.py, or the file that is given, in the test's directory."""
     path = name if isinstance(name, Path) else PROGRAMS / f"{name}.py"
     # Inductor keeps what it compiled; nothing of it goes beyond the test.
     own = {"TORCHINDUCTOR_CACHE_DIR": str(directory / "inductor"), "OMP_NUM_THREADS": "1"}

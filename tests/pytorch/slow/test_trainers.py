@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.perfetto.importer import Importer
+from tests.pytorch.conftest import Program, accepted, counts
 from tests.support import traces
-from tests.torch.conftest import Program, accepted, counts
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 

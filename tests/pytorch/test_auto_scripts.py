@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.perfetto.importer import Importer
+from tests.pytorch.conftest import EXAMPLES, PROGRAMS, Program, accepted, counts
 from tests.support import traces
-from tests.torch.conftest import EXAMPLES, PROGRAMS, Program, accepted, counts
 
 ON = {"DFTRACER_TORCH": "1"}
 PLAIN = EXAMPLES / "training_plain.py"

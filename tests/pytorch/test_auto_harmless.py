@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+from tests.pytorch.conftest import PROGRAMS, Program
 from tests.support import run, traces
-from tests.torch.conftest import PROGRAMS, Program
 
 UNTOUCHED = PROGRAMS / "untouched.py"
 

@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     skip = pytest.mark.skip(reason="torch is not installed")
     for item in items:
-        if "torch" in item.path.parts and "needs_no_torch" not in item.name:
+        if "pytorch" in item.path.parts and "needs_no_torch" not in item.name:
             item.add_marker(skip)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.perfetto.importer import Importer
+from tests.pytorch.conftest import PROGRAMS, accepted, counts, run_in
 from tests.support import traces
-from tests.torch.conftest import PROGRAMS, accepted, counts, run_in
 
 KINDS = ["accumulation", "adversarial", "no_loader", "evaluation_first", "failing", "stream"]
 

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from tests.perfetto.importer import Importer
+from tests.pytorch.conftest import accepted
 from tests.support import run, traces
-from tests.torch.conftest import accepted
 
 LANE = 1 << 22
 FOREIGN = 960
