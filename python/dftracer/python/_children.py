@@ -1,7 +1,8 @@
-"""Processes that multiprocessing starts afresh (spawn, forkserver) join their parent's trace.
+"""Processes that multiprocessing starts afresh (spawn, forkserver) join their parent's trace, and
+so do those of loky, which joblib brings along.
 
-They begin as a new interpreter, which knows nothing of the trace. What multiprocessing hands to
-them anyway, the preparation data, carries a ticket: reading it starts the trace in the child.
+They begin as a new interpreter, which knows nothing of the trace. What is handed to them anyway,
+the preparation data, carries a ticket: reading it starts the trace in the child.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from dftracer import _core
 __all__ = ["follow", "join"]
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", None]
-_MODULE = "multiprocessing.spawn"
+# Each has a function get_preparation_data, whose result goes to the child.
+_MODULES = (
+    "multiprocessing.spawn",
+    "loky.backend.spawn",
+    "joblib.externals.loky.backend.spawn",
+)
 _KEY = "dftracer"
 _RUN = "DFTRACER_RUN_ID"
 # Run by the child before its sys.path is set up. A child that cannot find us runs untraced.
@@ -69,8 +75,8 @@ def _patch(module: ModuleType) -> None:
     if getattr(original, "_dftracer", False):
         return
 
-    def get_preparation_data(name: str) -> dict[str, Any]:
-        data: dict[str, Any] = original(name)
+    def get_preparation_data(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        data: dict[str, Any] = original(*args, **kwargs)
         if _how is not None and _core.active():
             data[_KEY] = _Ticket(_how)
             _core.has_children()
@@ -81,14 +87,13 @@ def _patch(module: ModuleType) -> None:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Waits for multiprocessing.spawn to be imported; importing it for nothing would take 10 ms."""
+    """Waits for the modules to be imported; importing them for nothing would take 10 ms."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name != _MODULE:
+        if name not in _MODULES:
             return None
-        sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and isinstance(spec.loader, importlib.abc.Loader):
             spec.loader = _Loader(spec.loader)
@@ -111,10 +116,11 @@ def follow(logfile: Path, data_dir: Path, process_id: int) -> None:
     """From now on, children that multiprocessing starts join the trace that this process writes."""
     global _how
     _how = (_absolute(logfile), _absolute_list(data_dir), process_id)
-    module = sys.modules.get(_MODULE)
-    if module is not None:
-        _patch(module)
-    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+    for name in _MODULES:
+        module = sys.modules.get(name)
+        if module is not None:
+            _patch(module)
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
 
