@@ -75,6 +75,8 @@ def _begins_with_self(target: Any) -> bool:
 
 def _class(node: Node, target: Any, name: str | None) -> Any:
     """A class stays the class that it is; making an instance is what is recorded."""
+    if type(target).__module__ == "enum":  # all instances are there: calling it looks one up
+        return target
     try:
         if target.__init__ is not object.__init__:
             target.__init__ = _callable(node, target.__init__, name, None)

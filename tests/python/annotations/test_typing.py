@@ -34,6 +34,7 @@ def test_users_of_annotations_keep_their_types(tmp_path: Path) -> None:
         revealed = re.fullmatch(r'Revealed type is "(.*)"', place[3])
         kind = re.search(r"\[([a-z-]+)\]$", place[3])
         if place[2] == "error" or revealed:
-            found[int(place[1])] = revealed[1] if revealed else kind[1] if kind else place[3]
+            text = revealed[1] if revealed else kind[1] if kind else place[3]
+            found[int(place[1])] = text.replace("builtins.", "")  # which older mypys write
     assert found == expected
     assert len(expected) > 40
