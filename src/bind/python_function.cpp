@@ -362,10 +362,27 @@ PyObject* function_reduce(PyObject* self, PyObject*) {
 }
 PyObject* function_reduce_ex(PyObject* self, PyObject*) { return function_reduce(self, nullptr); }
 
+// cloudpickle, or the copies of it that joblib and Ray bring along: it takes what says that it is a
+// function to pieces, and would send the wrapped one alone.
+bool asked_by_cloudpickle() {
+  PyObject* globals = PyEval_GetGlobals();
+  PyObject* name = globals != nullptr ? PyDict_GetItemString(globals, "__name__") : nullptr;
+  if (name == nullptr || !PyUnicode_Check(name)) return false;
+  PyObject* tail = PyUnicode_FromString("cloudpickle.cloudpickle");
+  if (tail == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  const bool ends = PyUnicode_Tailmatch(name, tail, 0, PY_SSIZE_T_MAX, 1) == 1;
+  Py_DECREF(tail);
+  return ends;
+}
+
 // isinstance(f, types.FunctionType), and so inspect.isfunction and its kin, say what they say of
 // the wrapped object.
 PyObject* function_class(PyObject* self, void*) {
-  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(function_of(self)->wrapped));
+  PyObject* seen = asked_by_cloudpickle() ? self : function_of(self)->wrapped;
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(seen));
   Py_INCREF(type);
   return type;
 }

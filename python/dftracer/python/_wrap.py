@@ -151,9 +151,13 @@ def recorded(
 
 def reduce(made: Any, node: Node, target: Any, name: str | None) -> Any:
     """How pickle and copy take a recorded callable: by name if that leads to it, as they take a
-    function, else by its parts."""
+    function, else by its parts. cloudpickle's other end has another main program."""
     qualified = getattr(target, "__qualname__", None)
-    found: Any = sys.modules.get(getattr(target, "__module__", None) or "")
+    module = getattr(target, "__module__", None) or ""
+    asks = str(sys._getframe(1).f_globals.get("__name__"))
+    if module == "__main__" and asks.endswith("cloudpickle.cloudpickle"):
+        return recorded, (node, target, name)
+    found: Any = sys.modules.get(module)
     for part in (qualified or "").split("."):
         found = getattr(found, part, None)
     if found is made:
