@@ -33,3 +33,36 @@ def export(
 ) -> dict[str, Any]: ...
 def probe(paths: _Paths, /) -> list[dict[str, Any]]: ...
 def columns() -> list[str]: ...
+def merge(
+    paths: _Paths,
+    out: str | bytes | PathLike[str],
+    *,
+    threads: int = ...,
+    level: int = ...,
+    align: str = ...,
+    progress: Callable[[int], object] | None = ...,
+) -> dict[str, Any]: ...
+def split(
+    paths: _Paths,
+    stem: str | bytes | PathLike[str],
+    end: str,
+    by: str,
+    number: int,
+    *,
+    start: int | None = ...,
+    stop: int | None = ...,
+    align: str = ...,
+    threads: int = ...,
+    level: int = ...,
+    progress: Callable[[int], object] | None = ...,
+) -> dict[str, Any]: ...
+def copy(
+    path: str | bytes | PathLike[str],
+    out: str | bytes | PathLike[str],
+    *,
+    repair: bool = ...,
+    threads: int = ...,
+    level: int = ...,
+    member: int = ...,
+    progress: Callable[[int], object] | None = ...,
+) -> dict[str, Any]: ...

@@ -10,7 +10,9 @@ constexpr std::size_t kRead = std::size_t{256} << 10;
 
 }  // namespace
 
-FileFeed::FileFeed(std::string path, std::uint32_t index) : file_(std::make_shared<File>()) {
+FileFeed::FileFeed(std::string path, std::uint32_t index, std::uint64_t most)
+    : file_(std::make_shared<File>()) {
+  file_->most = most;
   file_->path = std::move(path);
   file_->index = index;
 }
@@ -182,6 +184,7 @@ FileFeed::Fill FileFeed::after_member(Piece& piece) {
       member_start_ = position();
       inflater_->begin();
       in_member_ = true;
+      member_text_ = false;
       return Fill::kMore;
     }
     const std::uint64_t next = find_header(position() + 1, true);
@@ -210,14 +213,26 @@ FileFeed::Fill FileFeed::fill(Buffer& text, Piece& piece) {
   while (text.size() < most) {
     if (!in_member_ && after_member(piece) == Fill::kEnd) return Fill::kEnd;
     if (!raw_ready(1)) {
+      // A broken header that takes all the rest for its own: members of ours are behind it.
+      const std::uint64_t next =
+          member_text_ ? file_->size : find_header(member_start_ + kMemberHead, false);
+      if (next < file_->size) {
+        note(piece, Trouble::kBadMember, member_start_, next - member_start_);
+        piece.report.bytes_read -= position() - next;  // they are read again
+        go_to(next);
+        in_member_ = false;
+        continue;
+      }
       note(piece, Trouble::kCutMember, member_start_, position() - member_start_);
       in_member_ = false;
       return Fill::kEnd;
     }
     std::size_t used = 0;
+    const std::size_t before = text.size();
     const Inflated result = inflater_->piece(raw_.view().substr(raw_at_), most, text, used);
     raw_at_ += used;
     piece.report.bytes_read += used;
+    member_text_ = member_text_ || text.size() > before;
     if (result == Inflated::kWhole) {
       ++piece.report.members;
       in_member_ = false;
@@ -291,10 +306,14 @@ bool FileFeed::stream(Piece& piece) {
   }
 }
 
-Feed::Feed(const std::vector<std::string>& paths, bool ordered) : ordered_(ordered) {
+Feed::Feed(const std::vector<std::string>& paths, bool ordered,
+           const std::vector<std::uint64_t>& most)
+    : ordered_(ordered) {
   feeds_.reserve(paths.size());
   for (const std::string& path : paths) {
-    feeds_.push_back(std::make_unique<FileFeed>(path, static_cast<std::uint32_t>(feeds_.size())));
+    const std::size_t index = feeds_.size();
+    feeds_.push_back(std::make_unique<FileFeed>(path, static_cast<std::uint32_t>(index),
+                                                index < most.size() ? most[index] : UINT64_MAX));
   }
 }
 

@@ -39,7 +39,7 @@ struct Piece {
 // The pieces of one file, in its order. Not for two threads at once.
 class FileFeed {
  public:
-  FileFeed(std::string path, std::uint32_t index);
+  FileFeed(std::string path, std::uint32_t index, std::uint64_t most);
   // False at the end of the file.
   bool next(Piece& piece);
   [[nodiscard]] const std::shared_ptr<File>& file() const { return file_; }
@@ -72,6 +72,7 @@ class FileFeed {
   // While a stream is followed.
   bool streaming_ = false;
   bool in_member_ = false;
+  bool member_text_ = false;  // some of it has come out
   bool skipping_ = false;  // inside a line that is too long
   std::uint64_t member_start_ = 0;
   std::uint64_t raw_offset_ = 0;
@@ -87,7 +88,9 @@ class FileFeed {
 // a file that cannot be split, the others go on with the next.
 class Feed {
  public:
-  Feed(const std::vector<std::string>& paths, bool ordered);
+  // most: how much of each file is read, for a second reading of files that grow.
+  Feed(const std::vector<std::string>& paths, bool ordered,
+       const std::vector<std::uint64_t>& most = {});
   bool next(Piece& piece);
   // Of every file, opened or not; complete once next() has returned false.
   [[nodiscard]] std::vector<std::shared_ptr<File>> files() const;

@@ -89,12 +89,22 @@ void read_lines_head(std::string_view text, File& file) {
       if (field.key == "proc") file.process = field.value;
     }
     file.ours = !file.process.empty();
+    if (event.name.raw == "MP") file.merged = true;
     if (event.name.raw == "CM" && name == "time_metric") file.clock.digits = digits_of(value);
   }
 }
 
 bool read_document_facts(std::string_view text, File& file) {
   Field field;
+  // What events have in their arguments is not about the file.
+  const std::size_t events = text.find("\"traceEvents\"");
+  if (events != std::string_view::npos) {
+    const std::string_view before = text.substr(0, events);
+    if (find_value(before, "host_name", field) && field.kind == Kind::kString) {
+      file.host = field.value;
+    }
+    if (find_value(before, "dftracerMerged", field)) file.merged = true;
+  }
   if (find_value(text, "distributedInfo", field) && field.kind == Kind::kObject) {
     Field rank;
     std::string inner(field.value);
@@ -151,6 +161,7 @@ Handle::~Handle() {
 
 long Handle::read(std::uint64_t offset, char* to, std::size_t size) const {
   std::size_t done = 0;
+  size = static_cast<std::size_t>(std::min<std::uint64_t>(size, end_ - std::min(offset, end_)));
   while (done < size) {
     const ssize_t got = ::pread(fd_, to + done, size - done, static_cast<off_t>(offset + done));
     if (got == 0) break;
@@ -179,7 +190,8 @@ bool open_file(File& file) {
     file.error = S_ISDIR(facts.st_mode) ? EISDIR : ESPIPE;
     return false;
   }
-  file.size = static_cast<std::uint64_t>(facts.st_size);
+  file.size = std::min(static_cast<std::uint64_t>(facts.st_size), file.most);
+  file.handle->end_at(file.size);
   Buffer head;
   head.resize(kProbe);
   const long got = file.handle->read(0, head.data(), kProbe);

@@ -17,11 +17,14 @@ class Handle {
   ~Handle();
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
+  // Nothing behind this place is read: a file that grows meanwhile stays as long as it was.
+  void end_at(std::uint64_t size) { end_ = size; }
   // Bytes read, fewer only at the end of the file; -errno if it cannot be read.
   [[nodiscard]] long read(std::uint64_t offset, char* to, std::size_t size) const;
 
  private:
   int fd_;
+  std::uint64_t end_ = UINT64_MAX;
 };
 
 enum class Shape : std::uint8_t {
@@ -33,11 +36,14 @@ struct File {
   std::string path;
   std::uint32_t index = 0;
   std::uint64_t size = 0;
-  int error = 0;  // errno, if it could not be opened
+  std::uint64_t most = UINT64_MAX;  // of its bytes are looked at; set before it is opened
+  int error = 0;                    // errno, if it could not be opened
   bool compressed = false;
   Shape shape = Shape::kLines;
   FileClock clock;
   std::int64_t rank = -1;  // distributedInfo of torch.profiler
+  std::string host;        // host_name of torch.profiler
+  bool merged = false;     // made by a merge: its MP records say what its processes were before
   bool bracket = false;    // the text begins with [
   std::string run;         // of its start record: equal in all files of a run
   std::string process;     // likewise: the process, over hosts and reuse of its number

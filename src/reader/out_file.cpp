@@ -29,9 +29,8 @@ OutFile::OutFile(std::string path) : path_(std::move(path)) {
 }
 
 OutFile::~OutFile() {
-  if (file_ == nullptr) return;
-  std::fclose(file_);
-  if (part_ != path_) ::unlink(part_.c_str());
+  if (file_ != nullptr) std::fclose(file_);
+  if (!committed_ && part_ != path_) ::unlink(part_.c_str());
 }
 
 void OutFile::write(std::string_view text) {
@@ -40,16 +39,17 @@ void OutFile::write(std::string_view text) {
   size_ += text.size();
 }
 
-void OutFile::commit() {
+void OutFile::finish() {
+  if (file_ == nullptr) return;
   std::FILE* file = file_;
   file_ = nullptr;
-  if (std::fclose(file) != 0) {
-    const int error = errno;
-    if (part_ != path_) ::unlink(part_.c_str());
-    errno = error;
-    fail(path_);
-  }
+  if (std::fclose(file) != 0) fail(path_);
+}
+
+void OutFile::commit() {
+  finish();
   if (part_ != path_ && std::rename(part_.c_str(), path_.c_str()) != 0) fail(path_);
+  committed_ = true;
 }
 
 }  // namespace dft::reader

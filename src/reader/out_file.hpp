@@ -14,13 +14,17 @@ class OutFile {
   OutFile(const OutFile&) = delete;
   OutFile& operator=(const OutFile&) = delete;
   void write(std::string_view text);
+  // Nothing more will be written. It can be read at written_path() then.
+  void finish();
   void commit();
+  [[nodiscard]] const std::string& written_path() const { return part_; }
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
  private:
   std::string path_;
   std::string part_;
   std::FILE* file_ = nullptr;
+  bool committed_ = false;
   std::uint64_t size_ = 0;
 };
 

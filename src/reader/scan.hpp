@@ -68,8 +68,8 @@ class OrderedScan {
   using Make = std::function<Result(unsigned worker, Block& block)>;
 
   OrderedScan(const std::vector<std::string>& paths, unsigned threads, Make make,
-              Control* control = nullptr)
-      : feed_(paths, true), make_(std::move(make)), control_(control) {
+              Control* control = nullptr, const std::vector<std::uint64_t>& most = {})
+      : feed_(paths, true, most), make_(std::move(make)), control_(control) {
     if (threads == 0) threads = default_threads();
     window_ = threads * 2;
     running_ = threads;

@@ -160,6 +160,16 @@ def test_a_line_past_the_limit_is_stepped_over(tmp_path: Path) -> None:
         path.unlink()
 
 
+def test_a_broken_header_does_not_swallow_what_follows(tmp_path: Path) -> None:
+    """A byte more in front of the length of the header's own fields makes it thousands."""
+    at = sum(map(len, MEMBERS[:7])) + 7
+    data = b"".join(MEMBERS)
+    path = tmp_path / "t.pfw.gz"
+    path.write_bytes(data[:at] + b"\0" + data[at:])
+    assert events(path) == 270
+    assert troubles(path) == {"bad_member": 1}
+
+
 # Random damage. What a damage cannot have touched must be there, and it may not go unnoticed.
 EDITS = st.lists(
     st.tuples(

@@ -30,9 +30,12 @@ VERBS = {
         "view": "open traces in the Perfetto UI, offline, in the browser",
     },
     "Care": {
+        "merge": "put ranks, hosts, workers and torch.profiler on one timeline",
+        "split": "cut a trace into pieces that each open alone",
+        "compact": "make a trace smaller without changing it",
         "export": "write a trace in the format of another tool",
         "validate": "check that a trace is whole",
-        "recover": "finish the traces of processes that died",
+        "recover": "finish the traces of processes that died, and mend damaged files",
         "doctor": "check that everything is in place, or why a trace is empty",
         "completion": "print a script that completes this command in bash, zsh or fish",
     },

@@ -119,6 +119,10 @@ def tell_damage(damage: Damage, limit: int = 5) -> int:
     return DAMAGED
 
 
+def complain(error: object) -> None:
+    print(f"dftracer: {error}", file=sys.stderr)
+
+
 def problem_text(problem: dict[str, object]) -> str:
     where = printable(str(problem["file"]))
     if problem["line"]:
@@ -134,11 +138,11 @@ def problem_text(problem: dict[str, object]) -> str:
     return f"{text} ({', '.join(facts)})" if facts else text
 
 
-def progress_bar(traces: Sequence[Path]) -> Callable[[int], object] | None:
+def progress_bar(traces: Sequence[Path], passes: int = 1) -> Callable[[int], object] | None:
     """Shown on a terminal, and only for work that takes a while."""
     if not sys.stderr.isatty():
         return None
-    total = sum(path.stat().st_size for path in traces if path.exists())
+    total = passes * sum(path.stat().st_size for path in traces if path.exists())
     if total < 1 << 22:
         return None
 

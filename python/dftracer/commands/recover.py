@@ -1,4 +1,4 @@
-"""`dftracer recover DIR...`: finish the traces of processes that were killed."""
+"""`dftracer recover DIR|FILE...`: finish the traces of killed processes, mend damaged files."""
 
 from __future__ import annotations
 
@@ -6,26 +6,47 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 from dftracer import _library
+from dftracer.commands._terminal import printable
 from dftracer.errors import DFTracerError
 
 EXAMPLES = """\
   dftracer recover traces            finish what killed processes have left
+  dftracer recover trace.pfw.gz      a file that is cut short or broken becomes whole
+  dftracer recover --files traces    both
   dftracer recover --force traces    also for processes of another host, which have surely ended
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directories", metavar="DIR", nargs="+", help="where traces were written")
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help="directories where traces were written, or trace files that are damaged",
+    )
+    parser.add_argument(
+        "--files", action="store_true", help="of a directory, mend its damaged files, too"
+    )
+    parser.add_argument(
+        "--in-place",
+        action="store_true",
+        help="keep no copy of a damaged file (it stays beside as FILE.damaged otherwise)",
+    )
     parser.add_argument(
         "--force",
         action="store_true",
         help="also finish for processes that cannot be checked from here "
         "(another host, another pid namespace)",
     )
+    parser.add_argument(
+        "--threads", type=int, default=0, metavar="N", help="threads (default: one a core)"
+    )
     parser.add_argument("--quiet", action="store_true", help="print only problems")
-    parser.add_argument("--json", action="store_true", help="one JSON object a directory")
+    parser.add_argument("--json", action="store_true", help="one JSON object a directory or file")
 
 
 def describe(found: _library.Recovery) -> str:
@@ -58,22 +79,49 @@ def recover_directory(directory: str, *, force: bool = False) -> _library.Recove
         raise DFTracerError(f"{directory}: {error.strerror}") from None
 
 
-def run(args: argparse.Namespace) -> int:
-    code = 0
-    for directory in args.directories:
-        # One directory that is not there must not keep the others from being finished.
-        try:
-            found = recover_directory(directory, force=args.force)
-        except DFTracerError as error:
-            print(f"dftracer: {error}", file=sys.stderr)
-            code = max(code, error.exit_code)
-            continue
-        if found.broken:
-            code = max(code, 1)
-        if args.json:
-            print(json.dumps({"directory": directory, **found._asdict()}))
-        elif found.broken:
-            print(f"{directory}: {describe(found)}", file=sys.stderr if args.quiet else sys.stdout)
-        elif not args.quiet:
-            print(f"{directory}: {describe(found)}")
+def _recover_directory(directory: str, args: argparse.Namespace) -> int:
+    found = recover_directory(directory, force=args.force)
+    if args.json:
+        print(json.dumps({"directory": directory, **found._asdict()}))
+    elif found.broken:
+        print(f"{directory}: {describe(found)}", file=sys.stderr if args.quiet else sys.stdout)
+    elif not args.quiet:
+        print(f"{directory}: {describe(found)}")
+    code = 1 if found.broken else 0
+    if args.files:
+        from dftracer.trace.files import find_traces
+
+        for trace in find_traces([directory]):
+            code = max(code, _guarded(_recover_file, str(trace), args))
     return code
+
+
+def _recover_file(path: str, args: argparse.Namespace) -> int:
+    from dftracer.commands import _repair
+
+    found = _repair.repair(Path(path), in_place=args.in_place, threads=args.threads)
+    if args.json:
+        print(json.dumps({"file": path, **found._asdict()}))
+    elif not args.quiet:
+        print(f"{printable(path)}: {_repair.describe(found)}")
+    return 0
+
+
+def _guarded(
+    work: Callable[[str, argparse.Namespace], int], path: str, args: argparse.Namespace
+) -> int:
+    # One that is not there must not keep the others from being finished.
+    try:
+        return work(path, args)
+    except DFTracerError as error:
+        print(f"dftracer: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.threads < 0:
+        raise DFTracerError("--threads must not be negative", exit_code=2)
+    return max(
+        _guarded(_recover_file if os.path.isfile(path) else _recover_directory, path, args)
+        for path in args.paths
+    )

@@ -15,9 +15,18 @@ SUFFIXES = (".pfw", ".pfw.gz")
 # What torch.profiler calls its files. Other JSON in a directory is a stranger; named, it is read.
 TORCH_SUFFIXES = (".trace.json", ".trace.json.gz")
 
+# What a trace may be called when somebody names it.
+ENDINGS = (*SUFFIXES, ".json", ".json.gz")
+
 
 def is_trace(path: PathLike) -> bool:
     return os.fspath(path).endswith(SUFFIXES + TORCH_SUFFIXES)
+
+
+def is_being_written(path: PathLike) -> bool:
+    """A process that writes a trace, or that died meanwhile, has this file next to it."""
+    place = Path(path)
+    return place.with_name(f".{place.name.removesuffix('.gz')}.spool").exists()
 
 
 def resolve(path: PathLike) -> Path:

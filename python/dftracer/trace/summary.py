@@ -279,6 +279,9 @@ def _check_totals(files: list[Summary], damage: Damage) -> None:
     for file in files:
         if not file.ours or file.damaged or len(file.processes) != 1:
             continue
+        # A merge adds records, a piece has only some, a repair has lost some.
+        if file.metadata["MP"] or file.metadata["repaired"]:
+            continue
         (process,) = file.processes.values()
         # A process that execs, or begins again, counts from its last start.
         if process.starts != 1 or process.ends != 1 or process.promised is None:

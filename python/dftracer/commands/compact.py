@@ -1,0 +1,129 @@
+"""`dftracer compact TRACE...`: the same records in fewer bytes, in blocks that workers share."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from dftracer.commands import reading
+from dftracer.commands.reading import bytes_text, printable, tell_damage
+from dftracer.errors import DFTracerError
+from dftracer.trace.files import find_traces
+from dftracer.trace.table import Damage
+
+EXAMPLES = """\
+  dftracer compact traces                each .pfw becomes a .pfw.gz, each .pfw.gz a smaller one
+  dftracer compact --keep trace.pfw      the plain file stays beside it
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", metavar="TRACE", nargs="+", help="trace files or directories that hold some"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the plain file of a .pfw")
+    parser.add_argument(
+        "--threads", type=int, default=0, metavar="N", help="threads (default: one a core)"
+    )
+    parser.add_argument(
+        "--no-recover", action="store_true", help="leave the spools of dead processes alone"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a file")
+    parser.add_argument("--quiet", action="store_true", help="print only problems")
+
+
+class Sizes(NamedTuple):
+    """Of a file, before and after; `what` says why it was left alone."""
+
+    path: Path
+    before: int
+    after: int
+    what: str = ""
+
+
+def run(args: argparse.Namespace) -> int:
+    from dftracer import _reader
+
+    if args.threads < 0:
+        raise DFTracerError("--threads must not be negative", exit_code=2)
+    if not args.no_recover:
+        reading.finish_dead(args.paths, sys.stderr if args.json or args.quiet else sys.stdout)
+    traces = find_traces(args.paths)
+    if not traces:
+        raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(args.paths)}")
+    code = 0
+    done = []
+    for trace, head in zip(traces, _reader.probe(traces)):
+        try:
+            found = _one(trace, args) if not head["document"] else _document(trace)
+        except DFTracerError as error:
+            reading.complain(error)
+            code = max(code, error.exit_code)
+            continue
+        done.append(found)
+        _tell(args, found)
+    if not (args.quiet or args.json) and len(done) > 1:
+        print(_text(sum(one.before for one in done), sum(one.after for one in done)))
+    return code
+
+
+def _document(trace: Path) -> Sizes:
+    size = trace.stat().st_size
+    return Sizes(trace, size, size, "one JSON document, left alone (see dftracer merge)")
+
+
+def _one(trace: Path, args: argparse.Namespace) -> Sizes:
+    """The old file goes only when the new one has been read again."""
+    from dftracer import _reader
+    from dftracer.commands._repair import check_finished
+
+    name = str(trace)
+    check_finished(trace)
+    target = Path(os.path.realpath(trace))  # a link stays one
+    out = target if name.endswith(".gz") else trace.with_name(trace.name + ".gz")
+    if out != target and out.exists():
+        raise DFTracerError(f"{printable(name)}: {out.name} is there already", exit_code=1)
+    old = trace.stat().st_size
+    part = out.with_name(f".{trace.name}.{os.getpid()}.part.pfw.gz")
+    bar = reading.progress_bar([trace], passes=2)
+    try:
+        found = _reader.copy(trace, part, threads=args.threads, level=3, progress=bar)
+        damage = Damage.of(found)
+        if damage.damaged:
+            # What is lost in a copy could still be had from the original.
+            tell_damage(damage)
+            raise DFTracerError(
+                f"{printable(name)}: damaged, left alone (dftracer recover first)",
+                exit_code=reading.DAMAGED,
+            )
+        if found["mismatch"]:
+            raise DFTracerError(f"{printable(name)}: {found['mismatch']}; left alone", exit_code=1)
+        if out == target and found["bytes"] >= old:
+            return Sizes(trace, old, old, "as small as it gets")
+        os.chmod(part, trace.stat().st_mode & 0o777)
+        os.replace(part, out)
+        if out != target and not args.keep:
+            trace.unlink()
+    except OSError as error:
+        raise DFTracerError(f"{printable(name)}: {error.strerror or error}", exit_code=1) from None
+    finally:
+        reading.end_progress(bar)
+        part.unlink(missing_ok=True)
+    return Sizes(trace if out == target else out, old, found["bytes"])
+
+
+def _tell(args: argparse.Namespace, found: Sizes) -> None:
+    if args.json:
+        print(json.dumps({**found._asdict(), "path": str(found.path)}))
+    elif not args.quiet:
+        text = found.what or _text(found.before, found.after)
+        print(f"{printable(str(found.path))}: {text}")
+
+
+def _text(before: int, after: int) -> str:
+    ratio = f" ({before / after:.3g} to 1)" if after else ""
+    return f"{bytes_text(before)} before, {bytes_text(after)} after{ratio}"

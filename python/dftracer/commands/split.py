@@ -1,0 +1,132 @@
+"""`dftracer split TRACE... -n 4`: pieces that each open alone, by number, size, process or time."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from dftracer.commands import reading
+from dftracer.commands.merge import add_alignment, add_inputs, failed, inputs, report
+from dftracer.errors import DFTracerError
+from dftracer.trace.files import ENDINGS
+
+EXAMPLES = """\
+  dftracer split trace.pfw.gz -n 4                four pieces, trace-0001.pfw.gz and so on
+  dftracer split trace.pfw.gz -s 50               pieces of about 50 MB
+  dftracer split traces --by-process -o piece    a piece a process
+  dftracer split trace.pfw.gz --every 10s         ten seconds a piece
+  dftracer split trace.pfw.gz --from 5s --to 8s   only what began then
+"""
+
+UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "": 10**9,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_inputs(parser)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("-n", "--parts", type=int, metavar="N", help="this many pieces")
+    how.add_argument("-s", "--size", type=float, metavar="MB", help="pieces of about this size")
+    how.add_argument("--by-process", action="store_true", help="a piece a process")
+    how.add_argument("--every", metavar="TIME", help="this much time a piece: 500ms, 10s, 2m")
+    parser.add_argument(
+        "--from", dest="start", metavar="TIME", help="leave out what began earlier, from the start"
+    )
+    parser.add_argument("--to", dest="stop", metavar="TIME", help="leave out what began later")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="STEM",
+        help="the pieces are called STEM-0001.pfw.gz and so on (default: as the trace); "
+        "an end of .pfw or .json asks for that kind",
+    )
+    add_alignment(parser)
+    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
+    parser.add_argument("--quiet", action="store_true", help="print only problems")
+
+
+def nanoseconds(text: str) -> int:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h|)", text)
+    if match is None:
+        raise DFTracerError(f"{text}: is no time (500ms, 10s, 2m)", exit_code=2)
+    return round(float(match[1]) * UNITS[match[2]])
+
+
+def _how(args: argparse.Namespace) -> tuple[str, int]:
+    if args.parts is not None:
+        if args.parts < 1:
+            raise DFTracerError("-n must be at least 1", exit_code=2)
+        return "parts", args.parts
+    if args.size is not None:
+        if args.size <= 0:
+            raise DFTracerError("-s must be more than 0", exit_code=2)
+        return "size", round(args.size * 1e6)
+    if args.by_process:
+        return "process", 0
+    if args.every is not None:
+        every = nanoseconds(args.every)
+        if every == 0:
+            raise DFTracerError("--every must be more than 0", exit_code=2)
+        return "time", every
+    if args.start is not None or args.stop is not None:
+        return "parts", 1
+    raise DFTracerError("say how: -n, -s, --by-process, --every, --from, --to", exit_code=2)
+
+
+def _stem(args: argparse.Namespace, traces: list[Path]) -> tuple[str, str]:
+    name = args.output
+    if name is None:
+        if len(traces) != 1:
+            raise DFTracerError("several traces: name the pieces with -o", exit_code=2)
+        name = str(traces[0])
+    for end in sorted(ENDINGS, key=len, reverse=True):
+        if name.endswith(end) and len(Path(name).name) > len(end):
+            name = name[: -len(end)]
+            # Pieces of torch.profiler's JSON are traces of ours, unless asked for otherwise.
+            return name, end if args.output is not None or ".pfw" in end else ".pfw.gz"
+    return name, ".pfw.gz"
+
+
+def run(args: argparse.Namespace) -> int:
+    from dftracer import _reader
+    from dftracer.trace.summary import summarise_all
+
+    by, number = _how(args)
+    traces = inputs(args)
+    stem, end = _stem(args, traces)
+    if not Path(stem).parent.is_dir():
+        raise DFTracerError(f"{Path(stem).parent}: no such directory")
+    start = stop = None
+    if args.start is not None or args.stop is not None:
+        first = summarise_all(traces, threads=args.threads, by_path=False).first or 0
+        start = None if args.start is None else first + nanoseconds(args.start)
+        stop = None if args.stop is None else first + nanoseconds(args.stop)
+    bar = reading.progress_bar(traces, passes=2)
+    try:
+        found = _reader.split(
+            traces,
+            stem,
+            end,
+            by,
+            number,
+            start=start,
+            stop=stop,
+            align=args.clocks,
+            threads=args.threads,
+            progress=bar,
+        )
+    except ValueError as error:
+        raise DFTracerError(str(error), exit_code=2) from None
+    except OSError as error:
+        raise failed(error, Path(f"{stem}-...{end}")) from None
+    finally:
+        reading.end_progress(bar)
+    return report(found, args.json, args.quiet)
