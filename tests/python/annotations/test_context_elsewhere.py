@@ -297,6 +297,8 @@ def test_a_copied_context_keeps_its_updates(tmp_path: Path) -> None:
 def test_forked_children_inherit_and_speak_for_themselves(tmp_path: Path) -> None:
     found = events_of(
         """
+        import warnings
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork in a program with threads
         ai.update(epoch=1, step=1)
         ai.device.disable()
 

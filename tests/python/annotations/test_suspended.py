@@ -62,4 +62,6 @@ def test_switched_off_the_same_holds(themes: Themes, program: str) -> None:
 def test_in_development_mode(themes: Themes, program: str) -> None:
     done = themes(program, "-X", "dev")
     done.verify(*names_of(program))
-    assert done.stderr == ""
+    # asyncio says there how long something took, on a machine that is busy.
+    said = [line for line in done.stderr.splitlines() if not line.startswith("Executing <")]
+    assert said == []
