@@ -63,6 +63,7 @@ bool Seen::insert(std::string_view line) {
 Survey survey_all(const std::vector<std::string>& paths, unsigned threads, bool keep,
                   Control* control, Outcome& outcome) {
   std::vector<Survey> surveys;
+  surveys.reserve(threads);
   for (unsigned i = 0; i < threads; ++i) surveys.emplace_back(keep);
   outcome = scan(
       paths, threads, [&](unsigned worker, Block& block) { surveys[worker].add(block); }, control);
@@ -72,6 +73,7 @@ Survey survey_all(const std::vector<std::string>& paths, unsigned threads, bool 
 
 std::vector<std::uint64_t> sizes_of(const Outcome& outcome) {
   std::vector<std::uint64_t> out;
+  out.reserve(outcome.files.size());
   for (const auto& file : outcome.files) out.push_back(file->size);
   return out;
 }
@@ -103,17 +105,24 @@ std::string compare(const Tally& in, const Tally& out) {
   return {};
 }
 
-bool verify(const TraceFile& file, unsigned threads) {
+bool verify(const TraceFile& file, unsigned threads, Control* control) {
   std::atomic<std::uint64_t> lines{0};
-  const Outcome outcome = scan({file.written_path()}, threads, [&](unsigned, Block& block) {
+  const auto visit = [&](unsigned, Block& block) {
     if (block.file().shape == Shape::kDocument) {
       block.records([](const Event&, std::uint64_t) {});
       return;
     }
     // Inflated whole, checksums compared: what is in the lines was compared when it was written.
+    // Line by line, as memchr is many times faster than a loop over the bytes.
     const std::string_view text = block.text();
-    lines += static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
-  });
+    std::uint64_t found = 0;
+    for (std::size_t at = text.find('\n'); at != std::string_view::npos;
+         at = text.find('\n', at + 1)) {
+      ++found;
+    }
+    lines += found;
+  };
+  const Outcome outcome = scan({file.written_path()}, threads, visit, control);
   if (outcome.total.bytes_read != file.bytes()) return false;
   if (file.kind().document) {
     return !outcome.total.damaged() && outcome.total.records == file.lines();
@@ -189,7 +198,7 @@ MergeResult merge(const MergeOptions& options, const std::string& out, Control* 
   }
   file.finish();
   result.mismatch = compare(result.in, result.out);
-  if (result.mismatch.empty() && !verify(file, threads)) {
+  if (result.mismatch.empty() && !verify(file, threads, control)) {
     result.mismatch = "what was written cannot be read again";
   }
   if (!result.mismatch.empty()) return result;

@@ -86,7 +86,7 @@ void describe(const Plan& plan, MergeResult& result);
 // What stands before the events of a document that a merge writes.
 std::string merged_document_head();
 // Reads a finished file again: all its members, and as many lines as were written.
-bool verify(const TraceFile& file, unsigned threads);
+bool verify(const TraceFile& file, unsigned threads, Control* control);
 // Says what does not add up, in words for `mismatch`.
 std::string compare(const Tally& in, const Tally& out);
 

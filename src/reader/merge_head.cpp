@@ -73,6 +73,15 @@ void Plan::head_of(const MergedProcess& process, std::string& out, std::uint32_t
     out += "\"name\":\"" + thread + "\",\"value\":\"thread_name\",\"by\":\"merge\"}}\n";
     ++lines;
   }
+  // torch.profiler says the rank once a file, and the file is gone.
+  const bool keyed =
+      std::any_of(sorted.begin(), sorted.end(), [](const Fragment* one) { return one->keyed; });
+  if (process.rank >= 0 && !keyed) {
+    open_record(out, "PR", process.pid, process.pid);
+    out +=
+        "\"name\":\"rank\",\"value\":\"" + std::to_string(process.rank) + "\",\"by\":\"merge\"}}\n";
+    ++lines;
+  }
   open_record(out, "process_name", process.pid, process.pid);
   out += "\"name\":\"";
   append_escaped(out, process.name);

@@ -216,6 +216,7 @@ void Plan::group() {
       ++candidates;
     }
     if (candidates == 1) {
+      one->aside = true;
       one->process = home->process;
       one->process->fragments.push_back(one);
     } else {

@@ -23,6 +23,9 @@ struct Fragment {
   std::string host_name;  // what it is called
   Facts facts;
   MergedProcess* process = nullptr;
+  // Another tracer's view of a process that is here already. Its spans would cross the others on
+  // their threads' rows, as the two do not time alike: they have rows of their own.
+  bool aside = false;
   bool overlapping = false;  // in two files at the same time, from its start: there twice
 };
 

@@ -94,12 +94,35 @@ const Field* text_thread(const Event& event, const File& file) {
   return field != nullptr ? field : thread_text(event, file);
 }
 
+// The number that a thread had before a merge gave it a row aside; nullptr if it did not.
+const Field* aside_thread(const Event& event, const File& file) {
+  if (!file.merged || (event.has & kHasTid) == 0 || event.phase == kCounter) return nullptr;
+  const std::string_view mark = mark_of(event, file);
+  const std::size_t count = event.args.size();
+  if (mark.empty() || count < 3 || !is_name(event.args[count - 2].key, "tid") ||
+      !is_name(event.args[count - 3].key, "pid") || event.args[count - 2].kind != Kind::kInt) {
+    return nullptr;
+  }
+  const Field& field = event.args[count - 2];
+  return aside_number(event.pid, field.number, mark) == event.tid ? &field : nullptr;
+}
+
+// The thread's number before any merge.
+std::int64_t real_thread(const Event& event, const File& file, const Treatment& treatment) {
+  if (const Field* before = aside_thread(event, file); before != nullptr) return before->number;
+  const std::int64_t real = treatment.process->real.value;
+  return treatment.was_renumbered ? event.tid - (event.pid - real) : event.tid;
+}
+
 // How many of the arguments are the record's own: a merge puts its own behind them.
 std::size_t own_arguments(const Event& event, const File& file, const Treatment& treatment) {
   std::size_t count = event.args.size();
   if (!treatment.again || event.phase == kCounter) return count;
   if (!treatment.fragment->keyed && !mark_of(event, file).empty()) --count;
-  if (!treatment.was_renumbered && thread_text(event, file) == nullptr) return count;
+  if (!treatment.was_renumbered && thread_text(event, file) == nullptr &&
+      aside_thread(event, file) == nullptr) {
+    return count;
+  }
   if (count > 0 && is_name(event.args[count - 1].key, "tid")) {
     if (count > 1 && is_name(event.args[count - 2].key, "pid")) count -= 2;
   } else if (count > 0 && is_name(event.args[count - 1].key, "pid")) {
@@ -136,6 +159,13 @@ bool tight(const Event& event, std::size_t count) {
 
 std::int64_t thread_number(std::int64_t pid, std::string_view text) {
   return pid + 1000 + static_cast<std::int64_t>(hash_text(text, 0) % 1'000'000);
+}
+
+std::int64_t aside_number(std::int64_t pid, std::int64_t tid, std::string_view mark) {
+  std::string text(mark);
+  text += '/';
+  append_number(text, tid);
+  return thread_number(pid, text);
 }
 
 const Field* thread_text(const Event& event, const File& file) {
@@ -249,7 +279,7 @@ void Rewriter::arguments(const Event& event, const File& file, const Treatment& 
   }
   const MergedProcess& process = *treatment.process;
   const Field* thread = text_thread(event, file);
-  if (process.renumbered() || thread != nullptr) {
+  if (process.renumbered() || thread != nullptr || treatment.fragment->aside) {
     name_argument(out, event, own, "pid");
     if (process.real.is_number) {
       append_number(out, process.real.value);
@@ -261,9 +291,7 @@ void Rewriter::arguments(const Event& event, const File& file, const Treatment& 
       append_value(out, *thread);
     } else if ((event.has & kHasTid) != 0) {
       name_argument(out, event, own, "tid");
-      std::int64_t tid = event.tid;
-      if (treatment.was_renumbered) tid -= event.pid - process.real.value;
-      append_number(out, tid);
+      append_number(out, real_thread(event, file, treatment));
     }
   }
   if (!treatment.fragment->keyed) {
@@ -313,10 +341,11 @@ void Rewriter::write(const Event& event, const File& file, const Treatment& trea
     append_number(out, thread_number(process.pid, thread->value));
   } else if ((event.has & kHasTid) != 0) {
     // Threads move with their process, so that the first one still has its number.
-    std::int64_t tid = event.tid;
-    if (treatment.was_renumbered) tid -= event.pid - process.real.value;
+    const std::int64_t tid = real_thread(event, file, treatment);
     out += ",\"tid\":";
-    append_number(out, tid + (process.pid - process.real.value));
+    append_number(out, treatment.fragment->aside && event.phase != kCounter
+                           ? aside_number(process.pid, tid, treatment.fragment->source)
+                           : tid + (process.pid - process.real.value));
   }
   times(event, treatment, out);
   if (event.phase != kNoPhase) {

@@ -9,6 +9,8 @@ namespace dft::reader {
 
 // The number of a thread that has a text instead of one.
 [[nodiscard]] std::int64_t thread_number(std::int64_t pid, std::string_view text);
+// Likewise of a thread of a trace that has rows of its own beside those of its process.
+[[nodiscard]] std::int64_t aside_number(std::int64_t pid, std::int64_t tid, std::string_view mark);
 // The text that a merge put into the arguments as `tid`; nullptr if it was a number.
 [[nodiscard]] const Field* thread_text(const Event& event, const File& file);
 

@@ -136,16 +136,14 @@ class Splitter {
     std::uint32_t lines = slice.lines;
     while (lines != 0) {
       Piece& here = piece(current_);
-      std::uint64_t room = lines;
+      std::uint64_t room = 0;
       if (how_.by == SplitOptions::By::kParts) {
         // The first pieces are one record longer, if there is a rest.
         const std::uint64_t share =
             records / parts + (static_cast<std::uint64_t>(current_) < records % parts ? 1 : 0);
         room = share > here.records ? share - here.records : 0;
         if (static_cast<std::uint64_t>(current_) + 1 == parts) room = lines;
-      } else if (here.file->bytes() >= how_.number && here.records != 0) {
-        room = 0;
-      } else {
+      } else if (here.file->bytes() < how_.number || here.records == 0) {
         // Looked at again after a member, whose size on disk is known.
         room = kLinesAtOnce;
       }
@@ -162,13 +160,13 @@ class Splitter {
     }
   }
 
-  void finish(MergeResult& result) {
+  void finish(MergeResult& result, Control* control) {
     if (pieces_.empty()) piece(0);
     if (!how_.ranged) leftovers();
     std::uint64_t events = 0;
     for (auto& [index, one] : pieces_) {
       one.file->finish();
-      if (result.mismatch.empty() && !verify(*one.file, options_.threads)) {
+      if (result.mismatch.empty() && !verify(*one.file, options_.threads, control)) {
         result.mismatch = one.file->path() + ": what was written cannot be read again";
       }
       events += one.events;
@@ -341,7 +339,7 @@ MergeResult split(const MergeOptions& given, const SplitOptions& how, Control* c
     splitter.outside_events += cut->tally.events - events;
   }
   result.mismatch = compare(result.in, result.out);
-  splitter.finish(result);
+  splitter.finish(result, control);
   return result;
 }
 

@@ -81,6 +81,7 @@ inline std::string path_from(PyObject* object) {
 inline std::vector<std::string> paths_from(PyObject* object) {
   std::vector<std::string> out;
   const Ref items(checked(PySequence_Fast(object, "a list of paths is needed")));
+  out.reserve(static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.get())));
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
     out.push_back(path_from(PySequence_Fast_GET_ITEM(items.get(), i)));
   }

@@ -121,8 +121,9 @@ CopyResult copy_trace(const std::string& path, const std::string& out, const Cop
   file.finish();
 
   Digest found;
-  OrderedScan<Copied> again({file.written_path()}, options.threads,
-                            [](unsigned, Block& block) { return copy_block(block); });
+  OrderedScan<Copied> again(
+      {file.written_path()}, options.threads,
+      [](unsigned, Block& block) { return copy_block(block); }, control);
   while (std::optional<Copied> copied = again.next()) found.add(copied->digest);
   const Report report = again.outcome().total;
   if (result.read.total.records != result.records || report.records != file.lines()) {

@@ -195,12 +195,32 @@ def test_torch_profiler_lines_up_with_the_process_it_profiled(tmp_path: Path, pe
     exact = next(r for r in records_of(out) if r["name"] == "aten::mm" and r["ts"] == first)["args"]
     assert (exact["ts_ns"], exact["dur_ns"]) == (EPOCH * 1000 + 125, 40750)
     assert perfetto.load(out).clean
+    # One process, and a row beside the thread's own.
     rows = perfetto.query(
-        "select distinct upid, tid from slice join thread_track on track_id = thread_track.id"
-        " join thread using (utid) where slice.name in ('aten::mm', 'read') and tid = " + str(row)
+        "select distinct upid, utid from slice join thread_track on track_id = thread_track.id"
+        " join thread using (utid) join process using (upid)"
+        " where slice.name in ('aten::mm', 'read') and pid = " + str(row)
     )
-    assert len(rows) == 1
+    assert (len({r["upid"] for r in rows}), len({r["utid"] for r in rows})) == (1, 2)
+    threads = {r["args"]["tid"] for r in records_of(out) if r["name"] == "aten::mm"}
+    assert threads == {100}
     assert {"rank 0 GPU 0", "rank 0 Spans"} <= set(names(out).values())
+
+
+def test_two_tracers_of_a_thread_may_time_it_differently(tmp_path: Path, perfetto: Importer):
+    torch = tmp_path / "t.json"
+    synthetic.write_document(torch, torch_document(pid=100, rank=0))
+    # Begins inside of aten::mm and ends behind it: on one row, one of the two would be dropped.
+    late = synthetic.collective("late", EPOCH + 20, EPOCH + 60)
+    ours = write(tmp_path / "o.pfw.gz", synthetic.process(rank=0, events=0, extra=[late]))
+    out = merged(tmp_path / "all.pfw.gz", torch, ours)
+    loaded = perfetto.load(out)
+    assert loaded.clean
+    assert loaded.slices == sum(r["ph"] == "X" for r in records_of(out))
+    again = merged(tmp_path / "again.pfw", merged(tmp_path / "first.json", torch), out)
+    assert summarise_all([again]).events == 2 * 16 + 1
+    back = merged(tmp_path / "back.pfw", out)
+    assert sorted(lines_of(back)) == sorted(lines_of(out))
 
 
 def test_flows_of_two_processes_never_meet(tmp_path: Path, perfetto: Importer):
@@ -209,6 +229,8 @@ def test_flows_of_two_processes_never_meet(tmp_path: Path, perfetto: Importer):
         for r in (0, 1)
     ]
     out = merged(tmp_path / "o.pfw.gz", *both)
+    # What the document says of its rank is not lost with the document.
+    assert Counter(process.rank for process in summarise_all([out]).processes) == {"0": 3, "1": 3}
     assert perfetto.load(out).clean
     flows = perfetto.query(
         "select p1.name as a, p2.name as b from flow"

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support import synthetic
-from support.members import member
+from support.members import member, pack
 from support.synthetic import events_of, torch_document, write
 from support.synthetic import merge as merged
 
@@ -117,6 +119,45 @@ def test_a_copy_of_a_foreign_trace_is_named_as_well(
     copy.write_bytes(one.read_bytes())
     merged(tmp_path / "o.pfw", one, copy)
     assert "rank 3, rank 3 GPU 0, rank 3 Spans: in several of the files" in capsys.readouterr().err
+
+
+LINES = [synthetic.line(record) for record in synthetic.process(rank=0, events=200)]
+STARTS = [
+    ("a.pfw.gz", b"".join(pack(LINES, 40))),
+    ("a.pfw", b"[\n" + b"\n".join(LINES) + b"\n"),
+    ("a.json", json.dumps(torch_document(pid=7, rank=1, steps=40)).encode()),
+]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.sampled_from(STARTS),
+    st.lists(
+        st.tuples(st.floats(0, 1), st.binary(max_size=6), st.integers(0, 200)),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_random_damage_is_told_and_costs_no_readable_record(
+    tmp_path_factory: pytest.TempPathFactory,
+    start: tuple[str, bytes],
+    wounds: list[tuple[float, bytes, int]],
+):
+    name, data = start
+    for place, inserted, removed in wounds:
+        at = int(place * len(data))
+        data = data[:at] + inserted + data[at + removed :]
+    place_of = tmp_path_factory.mktemp("damage")
+    path = place_of / name
+    path.write_bytes(data)
+    whole = write(place_of / "whole.pfw.gz", synthetic.process(rank=1, pid=9))
+    before = summarise_all([path, whole])
+    out = place_of / "out.pfw"
+    words = ["merge", str(path), str(whole), "-o", str(out), "--quiet"]
+    assert main(words) == (3 if before.damage.damaged else 0)
+    after = summarise_all([out])
+    assert after.events == before.events
+    assert not after.damage.damaged
 
 
 def test_memory_does_not_grow_with_the_input(tmp_path: Path):

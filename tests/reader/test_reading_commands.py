@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
+from dftracer import trace
 from dftracer.commands import query
 from dftracer.commands.main import main
 
@@ -184,6 +185,47 @@ def test_export_to_parquet(tmp_path: Path) -> None:
     assert main(["export", "--to", "parquet", str(DATA), "-o", str(out)]) == 0
     sql = "select count(*), count(distinct fname), sum(bytes)::bigint from read_parquet(?)"
     assert duckdb.execute(sql, [str(out)]).fetchall() == [(EVENTS, 4, 780 + 6150)]
+
+
+HOSTILE = ["POSIX", "posix", "a/b", "..", "", "x=y", "12", "*?[a]", "50 %41", "\u00e9", "NULL"]
+
+
+def test_export_to_parquet_by_category(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "hostile.pfw"
+    common = {"pid": 5, "tid": 5, "dur": 1, "ph": "X"}
+    rows = [
+        {"id": number, "name": "n", "cat": cat, "ts": 10 * number, **common}
+        for number, cat in enumerate(HOSTILE)
+    ]
+    rows.append({"id": 99, "name": "bare", "ts": 990, **common})
+    path.write_text("[\n" + "".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "par't"
+    words = ["export", "--to", "parquet", "--partition", "--json", str(path), str(OURS)]
+    assert main([*words, "-o", str(out)]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    total = len(rows) + trace.summarise_all([OURS]).events
+    assert (facts["events"], facts["written"]) == (total, total)
+    assert facts["bytes"] == sum(file.stat().st_size for file in out.rglob("*.parquet"))
+    quoted = str(out / "*" / "*.parquet").replace("'", "''")
+    # As every reader of such directories does it; a category is text, whatever it looks like.
+    table = f"read_parquet('{quoted}', hive_partitioning = true, hive_types = {{cat: varchar}})"
+    found = duckdb.sql(f"select cat, count(*) from {table} group by cat").fetchall()
+    source = trace.read([path, OURS], columns=["cat"])  # noqa: F841  (named in the SQL)
+    wanted = duckdb.sql("select cat, count(*) from source group by cat").fetchall()
+    assert sorted(found, key=str) == sorted(wanted, key=str)
+    assert len(list(out.iterdir())) == len(wanted)
+    assert {entry.name for entry in tmp_path.iterdir()} == {"hostile.pfw", "par't"}
+
+
+def test_a_directory_that_is_in_use_is_left_alone(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "mine").write_text("x")
+    words = ["export", "--to", "parquet", "--partition", str(OURS), "-o"]
+    assert main([*words, str(tmp_path)]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert [entry.name for entry in tmp_path.iterdir()] == ["mine"]
+    (tmp_path / "empty").mkdir()
+    assert main([*words, str(tmp_path / "empty")]) == 0
+    assert main(["export", "--to", "chrome", "--partition", str(OURS), "-o", "x.json"]) == 2
 
 
 def test_a_failed_export_leaves_nothing(tmp_path: Path, capsys: Capture) -> None:

@@ -111,6 +111,25 @@ def test_of_a_directory_files_are_mended_when_asked(tmp_path: Path):
     assert whole.read_bytes() == before
 
 
+def test_strangers_in_a_directory_keep_nobody_from_being_mended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "a.pfw").write_bytes(PLAIN[:-40])
+    (tmp_path / "notes.pfw").write_bytes(b"these are\nno records\n")
+    (tmp_path / "readme.txt").write_bytes(b"{")
+    (tmp_path / "config.json").write_bytes(b"{}")
+    (tmp_path / "dir.pfw").mkdir()
+    assert main(["recover", "--files", "--json", str(tmp_path)]) == 3
+    found = capsys.readouterr()
+    assert len(found.err.splitlines()) == 1
+    assert "notes.pfw: nothing in it" in found.err
+    facts = [json.loads(row) for row in found.out.splitlines()]
+    assert [one.get("mended") for one in facts] == [None, True]
+    assert facts[1]["records"] == len(LINES) - 1
+    assert facts[1]["troubles"] == {"cut_line": 1}
+    assert (tmp_path / "config.json").read_bytes() == b"{}"
+
+
 Change = Callable[[bytes], bytes]
 
 

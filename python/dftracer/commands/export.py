@@ -5,14 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
+import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dftracer import _reader
 from dftracer.commands import reading
 from dftracer.commands.reading import DAMAGED, bytes_text, counted
 from dftracer.errors import DFTracerError
 from dftracer.trace.table import Damage, Trace
+
+if TYPE_CHECKING:
+    import duckdb
 
 # The ending that says which format is meant, if --to does not.
 FORMATS = {
@@ -25,6 +31,7 @@ FORMATS = {
 EXAMPLES = """\
   dftracer export --to perfetto traces -o run.pftrace     nanoseconds, for ui.perfetto.dev
   dftracer export --to parquet traces -o run.parquet      for DuckDB, Spark, Dask, pandas
+  dftracer export --to parquet --partition traces -o run  a directory, a category a part
   dftracer export --to chrome traces -o run.json          strict JSON for any Chrome-trace reader
   dftracer export --to speedscope traces -o run.speedscope.json
 """
@@ -34,9 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser)
     parser.add_argument("--to", choices=sorted(FORMATS), required=True, help="the format")
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the file to write")
+    parser.add_argument(
+        "--partition",
+        action="store_true",
+        help="with parquet: OUT is a directory, with one below it for each category (cat=POSIX)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.partition and args.to != "parquet":
+        raise DFTracerError("--partition is for --to parquet")
     traces = reading.open_traces(args)
     output = Path(args.output)
     if any(output.exists() and os.path.samefile(output, trace) for trace in traces):
@@ -44,10 +58,10 @@ def run(args: argparse.Namespace) -> int:
     if not output.parent.is_dir():
         raise DFTracerError(f"{output.parent}: no such directory")
     if args.to == "parquet":
-        events, found, damage = _to_parquet(traces, output, args.threads)
+        events, found, damage = _to_parquet(traces, output, args.threads, args.partition)
     else:
         events, found, damage = _to_file(args.to, traces, output, args.threads)
-    facts = {"events": events, "written": found, "bytes": output.stat().st_size}
+    facts = {"events": events, "written": found, "bytes": _size(output)}
     if args.json:
         print(json.dumps({**facts, "format": args.to, "output": str(output)}))
     else:
@@ -57,6 +71,11 @@ def run(args: argparse.Namespace) -> int:
         print(f"dftracer: {output}: {found:,} events instead of {events:,}", file=sys.stderr)
         return DAMAGED
     return reading.tell_damage(damage)
+
+
+def _size(output: Path) -> int:
+    parts = output.rglob("*.parquet") if output.is_dir() else [output]
+    return sum(part.stat().st_size for part in parts)
 
 
 def _to_file(form: str, traces: list[Path], output: Path, threads: int) -> tuple[int, int, Damage]:
@@ -77,24 +96,50 @@ def _to_file(form: str, traces: list[Path], output: Path, threads: int) -> tuple
     return events, events - missing, Damage.of(done)
 
 
-def _to_parquet(traces: list[Path], output: Path, threads: int) -> tuple[int, int, Damage]:
+def _to_parquet(
+    traces: list[Path], output: Path, threads: int, partition: bool
+) -> tuple[int, int, Damage]:
     from dftracer.commands.query import connect
 
     connection = connect()
     import duckdb
 
+    # Files of an earlier time in it would be read as if they were of this trace.
+    if partition and output.exists() and not (output.is_dir() and _is_empty(output)):
+        raise DFTracerError(f"{output}: is there already, and not an empty directory")
     trace = Trace(traces, threads=threads)
     connection.register("events", trace)
     part = output.with_name(f"{output.name}.{os.getpid()}.part")
-    quoted, place = (str(path).replace("'", "''") for path in (part, output))
+    written = str(part).replace("'", "''")
+    options = "format parquet, partition_by (cat)" if partition else "format parquet"
     try:
-        connection.execute(f"copy (select * from events) to '{quoted}' (format parquet)")
+        connection.execute(f"copy (select * from events) to '{written}' ({options})")
+        if partition:
+            part.mkdir(exist_ok=True)  # there is nothing in a trace without events
         os.replace(part, output)
-        rows = connection.execute(f"select count(*) from read_parquet('{place}')").fetchone()
+        rows = _rows(connection, output)
     except (duckdb.Error, OSError) as error:
-        part.unlink(missing_ok=True)
         raise DFTracerError(f"{output}: {str(error).splitlines()[0]}", 1) from None
+    finally:
+        if part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
     damage = trace.damage
-    if damage is None or rows is None:
+    if damage is None:
         raise DFTracerError(f"{output}: the trace was not read to its end", 1)
-    return damage.events, int(rows[0]), damage
+    return damage.events, rows, damage
+
+
+def _is_empty(directory: Path) -> bool:
+    return next(directory.iterdir(), None) is None
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, output: Path) -> int:
+    """What is in the files now, counted one by one: a name of theirs is no pattern."""
+    files = sorted(map(str, output.rglob("*.parquet"))) if output.is_dir() else [str(output)]
+    if not files:
+        return 0
+    names = [re.sub(r"[*?\[]", r"[\g<0>]", name) for name in files]
+    rows = connection.execute("select count(*) from read_parquet(?)", [names]).fetchone()
+    return 0 if rows is None else int(rows[0])

@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
 
     out = output_path(args.output)
     traces = inputs(args, out)
-    bar = reading.progress_bar(traces, passes=2)
+    bar = reading.progress_bar(traces, passes=3)
     try:
         found = _reader.merge(traces, out, threads=args.threads, align=args.clocks, progress=bar)
     except OSError as error:

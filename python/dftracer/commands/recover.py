@@ -89,9 +89,11 @@ def _recover_directory(directory: str, args: argparse.Namespace) -> int:
         print(f"{directory}: {describe(found)}")
     code = 1 if found.broken else 0
     if args.files:
-        from dftracer.trace.files import find_traces
+        from dftracer.trace.files import find_traces, is_being_written
 
         for trace in find_traces([directory]):
+            if is_being_written(trace):  # told above: still running, or not to be checked
+                continue
             code = max(code, _guarded(_recover_file, str(trace), args))
     return code
 

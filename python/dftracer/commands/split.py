@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
         first = summarise_all(traces, threads=args.threads, by_path=False).first or 0
         start = None if args.start is None else first + nanoseconds(args.start)
         stop = None if args.stop is None else first + nanoseconds(args.stop)
-    bar = reading.progress_bar(traces, passes=2)
+    bar = reading.progress_bar(traces, passes=3)
     try:
         found = _reader.split(
             traces,

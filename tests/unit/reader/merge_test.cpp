@@ -66,10 +66,10 @@ std::string event(int pid, const std::string& more = "", const std::string& host
          std::to_string(pid + 1) + R"(,"ts":2000,"dur":3,"ph":"X","args":{"hhash":")" + host +
          "\"" + more + "}}\n";
 }
-std::string rank(int pid, int number) {
+std::string rank(int pid, int number, const std::string& host = "h") {
   return R"({"id":3,"name":"PR","cat":"dftracer","pid":)" + std::to_string(pid) + R"(,"tid":)" +
-         std::to_string(pid) + R"(,"ph":"M","args":{"hhash":"h","name":"rank","value":")" +
-         std::to_string(number) + "\"}}\n";
+         std::to_string(pid) + R"(,"ph":"M","args":{"hhash":")" + host +
+         R"(","name":"rank","value":")" + std::to_string(number) + "\"}}\n";
 }
 std::string barrier(int pid, int begin, int end, const std::string& host,
                     const char* name = "barrier") {
@@ -125,8 +125,8 @@ TEST_CASE("merge: a trace without a key joins the one process that it can be") {
 }
 
 TEST_CASE("merge: barriers bound the offset between clocks") {
-  std::string near = start(1, "a", "near") + rank(1, 0);
-  std::string far = start(2, "b", "far") + rank(2, 1);
+  std::string near = start(1, "a", "near") + rank(1, 0, "near");
+  std::string far = start(2, "b", "far") + rank(2, 1, "far");
   for (int i = 0; i < 5; ++i) {
     near += barrier(1, 1000 * i + 100, 1000 * i + 202, "near");
     far += barrier(2, 5000 + 1000 * i + 195, 5000 + 1000 * i + 205, "far");
