@@ -12,7 +12,7 @@ UNIT_ARGS ?=
 PYTEST_WORKERS ?= 2
 PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 10
-DEMO := $(BUILD)/demo
+DEMO := demo
 STAGE := $(BUILD)/stage
 
 # The venv's tools first: cmake looks for ninja, pip for cmake.
@@ -33,7 +33,7 @@ say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-BOOTSTRAPS := $(addprefix bootstrap-,build test bench programs cpython pythons dlio)
+BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench programs cpython pythons dlio)
 .PHONY: $(BOOTSTRAPS)
 $(BOOTSTRAPS): bootstrap-%:
 	@tools/bootstrap.sh $*
@@ -69,16 +69,8 @@ package: native
 build: native package ## Build the library, and install the Python package into .venv
 
 .PHONY: demo
-demo: stage package ## Trace a small program and show what was recorded
-	$(call say,building examples/demo.c with plain cc)
-	@cc -std=c99 -O2 -o $(BUILD)/demo-program examples/demo.c \
-	  -I$(STAGE)/include -L$(STAGE)/lib -ldftracer_core -lm \
-	  -Wl$(comma)-rpath$(comma)'$$ORIGIN/stage/lib'
-	$(call say,running it with DFTRACER_ENABLE=1)
-	@rm -rf $(DEMO) && mkdir -p $(DEMO)
-	@cd $(DEMO) && DFTRACER_ENABLE=1 DFTRACER_LOG_FILE=demo ../demo-program
-	$(call say,dftracer info $(DEMO))
-	@$(BIN)/dftracer info $(DEMO)
+demo: bootstrap-demo package ## Trace a small PyTorch training, and report where its time went
+	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo/run.sh $(DEMO)
 comma := ,
 
 .PHONY: test
@@ -211,4 +203,4 @@ docs: bootstrap-build ## Make the generated pages of docs/ again
 
 .PHONY: clean
 clean: ## Remove build products (.venv stays)
-	@rm -rf $(BUILD) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(BUILD) $(DEMO) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prepares a machine for one level of work: build (make demo), test (make test, make check), bench,
+# Prepares a machine for one level of work: build, demo (make demo), test (make test, make check), bench,
 # programs (make test-programs), cpython (make test-cpython), pythons (make test-pythons),
 # dlio (make test-dlio).
 # System packages come from apt where that is permitted, Python packages go into .venv. What is done is
@@ -13,12 +13,16 @@ venv=.venv
 
 case $level in
     build) requirements=(requirements-build.txt) ;;
+    demo)
+        requirements=(requirements-build.txt requirements-demo.txt)
+        optional_requirements=requirements-torch.txt
+        ;;
     test | bench | programs | cpython | pythons | dlio)
-        requirements=(requirements-build.txt requirements-dev.txt)
+        requirements=(requirements-build.txt requirements-demo.txt requirements-dev.txt)
         optional_requirements=requirements-torch.txt
         ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|test|bench|programs|cpython|pythons|dlio]" >&2
+        echo "usage: tools/bootstrap.sh [build|demo|test|bench|programs|cpython|pythons|dlio]" >&2
         exit 2
         ;;
 esac
@@ -62,7 +66,7 @@ find_missing() {
     have_header yaml.h || required+=(libyaml-dev)
     have_venv || required+=(python3-venv)
     have_python_h || required+=(python3-dev)
-    [[ $level == build ]] && return
+    [[ $level == build || $level == demo ]] && return
     have_header doctest/doctest.h || required+=(doctest-dev)
     have_command pkg-config || required+=(pkg-config)
     have_command jq || optional+=(jq)
@@ -153,7 +157,7 @@ if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${ar
 fi
 if [[ -n ${optional_requirements:-} ]] &&
     ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$optional_requirements" 2>/dev/null; then
-    echo "bootstrap: going on without $(grep -v '^#' "$optional_requirements" | tr '\n' ' '): its tests will be skipped" >&2
+    echo "bootstrap: going on without $(grep -v '^#' "$optional_requirements" | tr '\n' ' '): what needs it will be skipped" >&2
 fi
 
 if [[ -n $beside ]]; then

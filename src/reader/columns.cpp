@@ -9,14 +9,19 @@ namespace dft::reader {
 namespace {
 
 constexpr std::array<ColumnInfo, kColumns> kInfo{{
-    {"id", ColType::kInt64},      {"name", ColType::kDictionary},  {"cat", ColType::kDictionary},
-    {"ph", ColType::kDictionary}, {"pid", ColType::kInt64},        {"tid", ColType::kInt64},
-    {"ts", ColType::kInt64},      {"dur", ColType::kInt64},        {"level", ColType::kInt32},
-    {"parent", ColType::kInt64},  {"host", ColType::kDictionary},  {"process", ColType::kInt32},
-    {"rank", ColType::kInt32},    {"fname", ColType::kDictionary}, {"trace", ColType::kDictionary},
-    {"ret", ColType::kInt64},     {"errno", ColType::kInt64},      {"count", ColType::kInt64},
-    {"offset", ColType::kInt64},  {"size", ColType::kInt64},       {"epoch", ColType::kInt64},
-    {"step", ColType::kInt64},    {"bytes", ColType::kInt64},      {"args", ColType::kText},
+    {"id", ColType::kInt64},          {"name", ColType::kDictionary},
+    {"cat", ColType::kDictionary},    {"ph", ColType::kDictionary},
+    {"pid", ColType::kInt64},         {"tid", ColType::kInt64},
+    {"ts", ColType::kInt64},          {"dur", ColType::kInt64},
+    {"level", ColType::kInt32},       {"parent", ColType::kInt64},
+    {"host", ColType::kDictionary},   {"process", ColType::kInt32},
+    {"rank", ColType::kInt32},        {"fname", ColType::kDictionary},
+    {"trace", ColType::kDictionary},  {"ret", ColType::kInt64},
+    {"errno", ColType::kInt64},       {"count", ColType::kInt64},
+    {"offset", ColType::kInt64},      {"size", ColType::kInt64},
+    {"epoch", ColType::kInt64},       {"step", ColType::kInt64},
+    {"bytes", ColType::kInt64},       {"position", ColType::kInt64},
+    {"access", ColType::kDictionary}, {"args", ColType::kText},
     {"extra", ColType::kText},
 }};
 
@@ -101,6 +106,7 @@ void BatchMaker::begin(std::shared_ptr<const File> file) {
   batch_ = {};
   batch_.file = std::move(file);
   batch_.columns = options_.columns;
+  batch_.coded = options_.coded;
   batch_.data.resize(options_.columns.size());
   for (ColumnData& data : batch_.data) data.ends.assign(1, 0);
   names_.clear();
@@ -218,6 +224,48 @@ void BatchMaker::rest(const Event& event, std::uint64_t taken) {
   });
 }
 
+std::int32_t BatchMaker::path_of(const Event& event, const Field& path) {
+  const bool hashed = is(path.key, "fhash");
+  bool fresh = false;
+  const std::uint32_t index = paths_.find(path.value, {}, hashed ? 1 : 0, fresh);
+  if (fresh) {
+    batch_.paths.emplace_back(hashed
+                                  ? std::string(path.value)
+                                  : std::string(plain_text(path.value, path.kind == Kind::kEscaped,
+                                                           event.valid_utf8, scratch_)),
+                              hashed);
+  }
+  return static_cast<std::int32_t>(index);
+}
+
+void BatchMaker::note_call(const Event& event, const Field& path, Touch touch, std::int64_t offset,
+                           std::int64_t ret, std::int64_t bytes) {
+  if (touch == Touch::kTransfer && bytes == 0) return;
+  FileCall call{};
+  call.row = batch_.rows;
+  call.tid = event.tid;
+  call.offset = offset < 0 && touch == Touch::kTransfer ? kUnknown : offset;
+  call.bytes = bytes;
+  call.touch = touch;
+  if (touch == Touch::kSeek) {
+    // lseek says where it came to; the others only whether they did.
+    if (event.name.raw.substr(0, 5) == "lseek" && ret >= 0) {
+      call.offset = ret;
+    } else if (event.name.raw == "rewind") {
+      call.offset = 0;
+    } else {
+      std::int64_t whence = 0;
+      for (const Field& field : event.args) {
+        if (is(field.key, "whence")) integer_of(field, whence);
+      }
+      call.relative = whence == 1;
+      if (ret < 0 || whence > 1) return;  // failed, or from an end that nobody told
+    }
+  }
+  call.path = path_of(event, path);
+  batch_.calls.push_back(call);
+}
+
 void BatchMaker::add(const Event& event) {
   const Field* by_column[kColumns] = {};
   std::int64_t values[kColumns];
@@ -279,33 +327,32 @@ void BatchMaker::add(const Event& event) {
                            Col::kOffset, Col::kSize, Col::kEpoch, Col::kStep}) {
     if (slot(column) >= 0) argument(column);
   }
-  if (slot(Col::kBytes) >= 0) {
+  const Field* path = by_column[static_cast<std::size_t>(Col::kFname)];
+  const bool places = slot(Col::kPosition) >= 0 || slot(Col::kAccess) >= 0;
+  if (slot(Col::kBytes) >= 0 || places) {
     bool fresh = false;
-    const std::uint32_t index = traffic_.find(event.name.raw, event.category.raw, 0, fresh);
-    Traffic& traffic = traffic_.row(index);
-    if (fresh) traffic = traffic_of(event.category.raw, event.name.raw);
-    const bool there = traffic.way != Way::kNone;
-    number(Col::kBytes, there,
-           there ? static_cast<std::int64_t>(moved_bytes(traffic.measure, event.args)) : 0);
+    KindOf& kind = kinds_.row(kinds_.find(event.name.raw, event.category.raw, 0, fresh));
+    if (fresh) {
+      kind.traffic = traffic_of(event.category.raw, event.name.raw);
+      kind.touch = kind.traffic.way != Way::kNone ? Touch::kTransfer
+                                                  : touch_of(event.category.raw, event.name.raw);
+    }
+    const bool there = kind.traffic.way != Way::kNone;
+    const std::int64_t bytes =
+        there ? static_cast<std::int64_t>(moved_bytes(kind.traffic.measure, event.args)) : 0;
+    number(Col::kBytes, there, bytes);
+    if (places && path != nullptr && kind.touch != Touch::kNone) {
+      const auto value = [&](Col column) {
+        const auto c = static_cast<std::size_t>(column);
+        return by_column[c] != nullptr ? values[c] : kUnknown;
+      };
+      note_call(event, *path, kind.touch, value(Col::kOffset), value(Col::kRet), bytes);
+    }
   }
   if (const int at = slot(Col::kFname); at >= 0) {
-    const Field* path = by_column[static_cast<std::size_t>(Col::kFname)];
     ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
     set_valid(data, batch_.rows, path != nullptr);
-    std::uint32_t index = 0;
-    if (path != nullptr) {
-      const bool hashed = is(path->key, "fhash");
-      bool fresh = false;
-      index = paths_.find(path->value, {}, hashed ? 1 : 0, fresh);
-      if (fresh) {
-        batch_.paths.emplace_back(
-            hashed ? std::string(path->value)
-                   : std::string(plain_text(path->value, path->kind == Kind::kEscaped,
-                                            event.valid_utf8, scratch_)),
-            hashed);
-      }
-    }
-    data.ints.push_back(static_cast<std::int32_t>(index));
+    data.ints.push_back(path == nullptr ? 0 : path_of(event, *path));
   }
   batch_.process_of.push_back(static_cast<std::int32_t>(process));
   if (slot(Col::kArgs) >= 0 || slot(Col::kExtra) >= 0) rest(event, event_args ? taken : 0);

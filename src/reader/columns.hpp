@@ -1,12 +1,14 @@
 // The table `events`: its columns, and one batch of it, filled from a block by a worker thread and
 // finished, in order, by the thread that takes it.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "reader/accesses.hpp"
 #include "reader/arrow.hpp"
 #include "reader/event.hpp"
 #include "reader/table.hpp"
@@ -39,10 +41,12 @@ enum class Col : std::uint8_t {
   kEpoch,
   kStep,
   kBytes,
+  kPosition,
+  kAccess,
   kArgs,
   kExtra,
 };
-inline constexpr std::size_t kColumns = 25;
+inline constexpr std::size_t kColumns = 27;
 
 enum class ColType : std::uint8_t { kInt32, kInt64, kText, kDictionary };
 struct ColumnInfo {
@@ -60,6 +64,11 @@ struct TableOptions {
   std::vector<Col> columns;  // none: all
   bool nanoseconds = false;  // ts and dur; otherwise microseconds
   Rows rows = Rows::kEvents;
+  // These columns of texts are numbers of them, the same in all batches; see StreamResult::words.
+  std::vector<Col> coded;
+  [[nodiscard]] bool is_coded(Col column) const {
+    return std::find(coded.begin(), coded.end(), column) != coded.end();
+  }
 };
 
 void export_schema(const TableOptions& options, ArrowSchema* out);
@@ -93,11 +102,13 @@ struct Batch {
   std::shared_ptr<const struct File> file;
   std::int64_t rows = 0;
   std::vector<Col> columns;
+  std::vector<Col> coded;        // of these, as in TableOptions
   std::vector<ColumnData> data;  // one a column
   std::vector<Fact> facts;
   std::vector<ProcessKey> processes;
   std::vector<std::int32_t> process_of;             // of each row, in `processes`
   std::vector<std::pair<std::string, bool>> paths;  // of the column fname: text, and is it a hash
+  std::vector<FileCall> calls;                      // for position and access
 };
 
 // Fills batches; one a worker thread.
@@ -115,6 +126,9 @@ class BatchMaker {
   void number(Col column, bool there, std::int64_t value);
   void word(Col column, const Text& text, bool valid_utf8);
   void rest(const Event& event, std::uint64_t taken);
+  std::int32_t path_of(const Event& event, const Field& path);
+  void note_call(const Event& event, const Field& path, Touch touch, std::int64_t offset,
+                 std::int64_t ret, std::int64_t bytes);
   [[nodiscard]] int slot(Col column) const { return slots_[static_cast<std::size_t>(column)]; }
   std::int32_t word_index(Col column, TextTable<None>& table, std::string_view raw, bool escaped,
                           bool valid_utf8);
@@ -126,7 +140,11 @@ class BatchMaker {
   TextTable<None> categories_;
   TextTable<None> phases_;
   TextTable<None> paths_;
-  TextTable<Traffic> traffic_;
+  struct KindOf {
+    Traffic traffic;
+    Touch touch = Touch::kNone;
+  };
+  TextTable<KindOf> kinds_;
   std::uint32_t last_process_ = ~0U;
   std::string scratch_;
 };

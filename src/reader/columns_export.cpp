@@ -1,4 +1,5 @@
 // Batches and their schema as Arrow structures.
+#include <algorithm>
 #include <cstring>
 
 #include "reader/columns.hpp"
@@ -82,7 +83,9 @@ void export_column(const std::shared_ptr<const Batch>& batch, std::size_t index,
   hold->buffers[0] = data.nulls == 0 ? nullptr : some(data.valid.data());
   hold->buffers[1] = type == ColType::kInt64 ? some(data.longs.data()) : some(data.ints.data());
   if (type == ColType::kText) hold->buffers[2] = some(data.text.data());
-  if (type == ColType::kDictionary) {
+  const auto& coded = batch->coded;
+  const bool number = std::find(coded.begin(), coded.end(), batch->columns[index]) != coded.end();
+  if (type == ColType::kDictionary && !number) {
     const auto words = static_cast<std::int64_t>(data.ends.size()) - 1;
     ArrayHold* inner = begin_array(&hold->dictionary, batch, words, 3);
     inner->buffers[1] = data.ends.data();
@@ -106,7 +109,7 @@ void export_schema(const TableOptions& options, ArrowSchema* out) {
                          : info.type == ColType::kText ? "u"
                                                        : "i";
     SchemaHold* child = begin_schema(&hold->children[i], format, info.name, kArrowNullable);
-    if (info.type == ColType::kDictionary) {
+    if (info.type == ColType::kDictionary && !options.is_coded(columns[i])) {
       begin_schema(&child->dictionary, "u", "", kArrowNullable);
       hold->children[i].dictionary = &child->dictionary;
     }

@@ -9,6 +9,7 @@
 #include "reader/python_support.hpp"
 #include "reader/scan.hpp"
 #include "reader/stream.hpp"
+#include "reader/sweep.hpp"
 
 namespace {
 
@@ -168,10 +169,7 @@ PyObject* py_summarise(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
 
 constexpr const char* kResultName = "dftracer.stream_result";
 
-bool options_from(PyObject* columns, int nanoseconds, int all_rows, TableOptions& options) {
-  options.nanoseconds = nanoseconds != 0;
-  options.rows = all_rows != 0 ? Rows::kAll : Rows::kEvents;
-  if (columns == nullptr || columns == Py_None) return true;
+bool columns_from(PyObject* columns, std::vector<Col>& out) {
   const Ref items(PySequence_Fast(columns, "a list of columns is needed"));
   if (!items) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
@@ -183,8 +181,16 @@ bool options_from(PyObject* columns, int nanoseconds, int all_rows, TableOptions
       PyErr_Format(PyExc_ValueError, "there is no column '%s'", name);
       return false;
     }
-    options.columns.push_back(static_cast<Col>(column));
+    out.push_back(static_cast<Col>(column));
   }
+  return true;
+}
+
+bool options_from(PyObject* columns, int nanoseconds, int all_rows, TableOptions& options) {
+  options.nanoseconds = nanoseconds != 0;
+  options.rows = all_rows != 0 ? Rows::kAll : Rows::kEvents;
+  if (columns == nullptr || columns == Py_None) return true;
+  if (!columns_from(columns, options.columns)) return false;
   if (options.columns.empty()) {
     PyErr_SetString(PyExc_ValueError, "at least one column is needed");
     return false;
@@ -215,15 +221,30 @@ void free_result(PyObject* capsule) {
   delete static_cast<std::shared_ptr<StreamResult>*>(PyCapsule_GetPointer(capsule, kResultName));
 }
 
+PyObject* stream_capsule(std::unique_ptr<ArrowArrayStream> stream) {
+  PyObject* capsule = PyCapsule_New(stream.get(), "arrow_array_stream", free_stream);
+  if (capsule == nullptr) {
+    stream->release(stream.get());
+    throw PythonError();
+  }
+  stream.release();  // NOLINT(bugprone-unused-return-value): the capsule's now
+  return capsule;
+}
+
 PyObject* py_stream(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
-  static const char* kNames[] = {"paths", "columns", "threads", "nanoseconds", "all_rows", nullptr};
+  static const char* kNames[] = {"paths",   "columns", "threads", "nanoseconds", "all_rows",
+                                 "summary", "explain", "coded",   nullptr};
   PyObject* paths = nullptr;
   PyObject* columns = nullptr;
   unsigned threads = 0;
   int nanoseconds = 0;
   int all_rows = 0;
-  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OIpp", const_cast<char**>(kNames), &paths,
-                                  &columns, &threads, &nanoseconds, &all_rows) == 0) {
+  int summary = 0;
+  PyObject* explain = nullptr;
+  PyObject* coded = nullptr;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OIpppOO", const_cast<char**>(kNames), &paths,
+                                  &columns, &threads, &nanoseconds, &all_rows, &summary, &explain,
+                                  &coded) == 0) {
     return nullptr;
   }
   return guarded([&]() -> PyObject* {
@@ -231,13 +252,17 @@ PyObject* py_stream(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
     if (!options_from(columns, nanoseconds, all_rows, options)) throw PythonError();
     auto result = std::make_shared<StreamResult>();
     auto stream = std::make_unique<ArrowArrayStream>();
-    open_stream(paths_from(paths), std::move(options), threads, result, stream.get());
-    const Ref capsule(PyCapsule_New(stream.get(), "arrow_array_stream", free_stream));
-    if (!capsule) {
-      stream->release(stream.get());
-      throw PythonError();
+    if (coded != nullptr && !columns_from(coded, options.coded)) throw PythonError();
+    for (const Col column : options.coded) {
+      if (column_info(column).type != ColType::kDictionary) {
+        PyErr_SetString(PyExc_ValueError, "only columns of texts that repeat can be coded");
+        throw PythonError();
+      }
     }
-    stream.release();  // NOLINT(bugprone-unused-return-value): the capsule's now
+    StreamOptions how{threads, summary != 0, {}};
+    if (explain != nullptr) how.explain = paths_from(explain);
+    open_stream(paths_from(paths), std::move(options), std::move(how), result, stream.get());
+    const Ref capsule(stream_capsule(std::move(stream)));
     auto handle = std::make_unique<std::shared_ptr<StreamResult>>(std::move(result));
     const Ref holder(checked(PyCapsule_New(handle.get(), kResultName, free_result)));
     handle.release();  // NOLINT(bugprone-unused-return-value)
@@ -252,7 +277,7 @@ PyObject* py_stream_result(PyObject* /*module*/, PyObject* holder) {
   return guarded([&]() -> PyObject* {
     const std::lock_guard lock((*handle)->mutex);
     if (!(*handle)->finished) return nothing();
-    Ref out(outcome_dict((*handle)->outcome));
+    Ref out(to_python((*handle)->outcome, (*handle)->summary));
     put(out.get(), "rows", number((*handle)->rows));
     put(out.get(), "paths_unknown", number((*handle)->unresolved));
     return out.release();
@@ -260,14 +285,17 @@ PyObject* py_stream_result(PyObject* /*module*/, PyObject* holder) {
 }
 
 PyObject* py_schema(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
-  static const char* kNames[] = {"columns", nullptr};
+  static const char* kNames[] = {"columns", "coded", nullptr};
   PyObject* columns = nullptr;
-  if (PyArg_ParseTupleAndKeywords(args, kwargs, "|$O", const_cast<char**>(kNames), &columns) == 0) {
+  PyObject* coded = nullptr;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "|$OO", const_cast<char**>(kNames), &columns,
+                                  &coded) == 0) {
     return nullptr;
   }
   return guarded([&]() -> PyObject* {
     TableOptions options;
     if (!options_from(columns, 0, 0, options)) throw PythonError();
+    if (coded != nullptr && !columns_from(coded, options.coded)) throw PythonError();
     auto schema = std::make_unique<ArrowSchema>();
     export_schema(options, schema.get());
     PyObject* capsule = PyCapsule_New(schema.get(), "arrow_schema", free_schema);
@@ -331,6 +359,105 @@ PyObject* py_export(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
   });
 }
 
+constexpr const char* kLongsName = "dftracer.longs";
+
+// Goes through the rows of anything that gives an Arrow stream of integers.
+void take_longs(PyObject* source, std::size_t columns, const TakeLongs& take) {
+  const Ref capsule(checked(PyObject_CallMethod(source, "__arrow_c_stream__", nullptr)));
+  auto* stream =
+      static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.get(), "arrow_array_stream"));
+  if (stream == nullptr) throw PythonError();
+  std::exception_ptr failure;
+  Py_BEGIN_ALLOW_THREADS;
+  try {
+    read_longs(stream, columns, take);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  Py_END_ALLOW_THREADS;
+  if (failure) std::rethrow_exception(failure);
+}
+
+// The capsule owns the table.
+PyObject* longs_capsule(Longs&& longs) {
+  auto table = std::make_unique<std::shared_ptr<const Longs>>(
+      std::make_shared<const Longs>(std::move(longs)));
+  PyObject* capsule = checked(PyCapsule_New(table.get(), kLongsName, [](PyObject* own) {
+    delete static_cast<std::shared_ptr<const Longs>*>(PyCapsule_GetPointer(own, kLongsName));
+  }));
+  table.release();  // NOLINT(bugprone-unused-return-value): the capsule's now
+  return capsule;
+}
+
+PyObject* py_stream_words(PyObject* /*module*/, PyObject* args) {
+  PyObject* holder = nullptr;
+  const char* name = nullptr;
+  if (PyArg_ParseTuple(args, "Os", &holder, &name) == 0) return nullptr;
+  auto* handle =
+      static_cast<std::shared_ptr<StreamResult>*>(PyCapsule_GetPointer(holder, kResultName));
+  if (handle == nullptr) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Longs table;
+    table.names = {"code"};
+    table.columns.resize(1);
+    table.text_name = "word";
+    const std::lock_guard lock((*handle)->mutex);
+    const int column = find_column(name);
+    const auto found = (*handle)->words.find(static_cast<Col>(column));
+    if (column >= 0 && found != (*handle)->words.end()) {
+      for (const std::string& word : found->second) {
+        table.columns[0].push_back(static_cast<std::int64_t>(table.columns[0].size()));
+        table.add_text(word);
+      }
+    }
+    return longs_capsule(std::move(table));
+  });
+}
+
+PyObject* py_sweep(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
+  static const char* kNames[] = {"spans", "windows", "shift", nullptr};
+  PyObject* spans = nullptr;
+  PyObject* windows = nullptr;
+  int shift = 62;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$i", const_cast<char**>(kNames), &spans,
+                                  &windows, &shift) == 0) {
+    return nullptr;
+  }
+  if (shift < 0 || shift > 62) {
+    PyErr_SetString(PyExc_ValueError, "shift is 0 to 62");
+    return nullptr;
+  }
+  return guarded([&]() -> PyObject* {
+    Sweep sweep;
+    take_longs(spans, 4, [&](const auto& columns, std::int64_t rows) {
+      for (std::int64_t i = 0; i < rows; ++i) {
+        sweep.span(columns[0][i], columns[1][i], columns[2][i], columns[3][i]);
+      }
+    });
+    take_longs(windows, 4, [&](const auto& columns, std::int64_t rows) {
+      for (std::int64_t i = 0; i < rows; ++i) {
+        sweep.window(columns[0][i], columns[1][i], columns[2][i], columns[3][i]);
+      }
+    });
+    Longs table;
+    Py_BEGIN_ALLOW_THREADS;
+    table = sweep.take(shift);
+    Py_END_ALLOW_THREADS;
+    return longs_capsule(std::move(table));
+  });
+}
+
+PyObject* py_longs_stream(PyObject* /*module*/, PyObject* holder) {
+  auto* table =
+      static_cast<std::shared_ptr<const Longs>*>(PyCapsule_GetPointer(holder, kLongsName));
+  if (table == nullptr) return nullptr;
+  return guarded([&]() -> PyObject* {
+    auto stream = std::make_unique<ArrowArrayStream>();
+    open_longs(*table, stream.get());
+    return stream_capsule(std::move(stream));
+  });
+}
+
 PyObject* py_probe(PyObject* /*module*/, PyObject* paths) {
   return guarded([&]() -> PyObject* {
     Ref out(checked(PyList_New(0)));
@@ -366,6 +493,11 @@ PyMethodDef kMethods[] = {
     {"schema", plain(py_schema), METH_VARARGS | METH_KEYWORDS, "The Arrow schema of the events."},
     {"export", plain(py_export), METH_VARARGS | METH_KEYWORDS,
      "Writes a trace as chrome, perfetto or speedscope."},
+    {"sweep", plain(py_sweep), METH_VARARGS | METH_KEYWORDS,
+     "How long which lanes were open at once; a handle for longs_stream."},
+    {"stream_words", py_stream_words, METH_VARARGS,
+     "The texts of a coded column of a stream that was read to its end; for longs_stream."},
+    {"longs_stream", py_longs_stream, METH_O, "An Arrow stream of a table of integers."},
     {"probe", py_probe, METH_O, "What the heads of files say: their kind, clock and run."},
     {"columns", py_columns, METH_NOARGS, "The names of all columns, in their order."},
     {nullptr, nullptr, 0, nullptr},

@@ -10,11 +10,13 @@ namespace {
 
 class EventStream {
  public:
-  EventStream(std::vector<std::string> paths, TableOptions options, unsigned threads,
+  EventStream(std::vector<std::string> paths, TableOptions columns, StreamOptions options,
               std::shared_ptr<StreamResult> result)
       : paths_(std::move(paths)),
-        options_(std::move(options)),
-        threads_(threads == 0 ? default_threads() : threads),
+        options_(std::move(columns)),
+        threads_(options.threads == 0 ? default_threads() : options.threads),
+        summary_(options.summary),
+        explain_(options.explain.empty() ? paths_ : std::move(options.explain)),
         result_(std::move(result)) {}
 
   const TableOptions& options() const { return options_; }
@@ -23,18 +25,34 @@ class EventStream {
   std::optional<Batch> next() {
     if (done_) return std::nullopt;
     if (scan_ == nullptr) {
-      for (unsigned i = 0; i < threads_; ++i) makers_.emplace_back(options_);
+      for (unsigned i = 0; i < threads_; ++i) {
+        makers_.emplace_back(options_);
+        if (summary_) partials_.emplace_back(PartialOptions{.by_file = false, .paths = false});
+      }
       scan_ = std::make_unique<OrderedScan<Batch>>(
           paths_, threads_, [this](unsigned worker, Block& block) {
             BatchMaker& maker = makers_[worker];
             maker.begin(block.piece().file);
-            block.records([&](const Event& event, std::uint64_t) { maker.add(event); });
+            if (summary_) {
+              Partial& partial = partials_[worker];
+              const std::uint32_t file = block.file().index;
+              const std::uint64_t ordinal = block.ordinal();
+              block.records([&](const Event& event, std::uint64_t line) {
+                maker.add(event);
+                partial.add(event, file, {ordinal, line});
+              });
+            } else {
+              block.records([&](const Event& event, std::uint64_t) { maker.add(event); });
+            }
             return maker.take();
           });
     }
     while (auto batch = scan_->next()) {
       finish(*batch);
       if (batch->rows == 0) continue;
+      for (std::size_t i = 0; i < batch->columns.size(); ++i) {
+        if (options_.is_coded(batch->columns[i])) encode(batch->columns[i], batch->data[i]);
+      }
       rows_ += static_cast<std::uint64_t>(batch->rows);
       return batch;
     }
@@ -44,7 +62,13 @@ class EventStream {
     result_->finished = true;
     result_->rows = rows_;
     result_->unresolved = unresolved_.size();
+    for (auto& [column, codes] : codes_) result_->words[column] = std::move(codes.words);
     scan_.reset();
+    if (summary_) {
+      for (std::size_t i = 1; i < partials_.size(); ++i) partials_[0].add(std::move(partials_[i]));
+      partials_[0].finish();
+      result_->summary = std::move(partials_[0]);
+    }
     return std::nullopt;
   }
 
@@ -70,7 +94,7 @@ class EventStream {
     TableOptions facts_only;
     facts_only.columns = {Col::kId};
     std::vector<BatchMaker> makers(threads_, BatchMaker(facts_only));
-    scan(paths_, threads_, [&](unsigned worker, Block& block) {
+    scan(explain_, threads_, [&](unsigned worker, Block& block) {
       BatchMaker& maker = makers[worker];
       maker.begin(block.piece().file);
       block.records([&](const Event& event, std::uint64_t) {
@@ -118,6 +142,66 @@ class EventStream {
     return known_[index];
   }
 
+  void resolve_paths(Batch& batch) {
+    for (auto& [text, hashed] : batch.paths) {
+      if (!hashed) continue;
+      if (const std::string* path = text_of(strings_, text); path != nullptr) {
+        text = *path;
+      } else {
+        unresolved_.emplace(text, 0);
+        text.insert(0, 1, '#');
+      }
+    }
+  }
+
+  // Where the calls of the batch lie in their files; in the order of batch.calls.
+  std::vector<Accesses::Found> follow(const Batch& batch, const std::vector<std::size_t>& local) {
+    std::vector<Accesses::Found> found;
+    if (batch.calls.empty()) return found;
+    std::vector<std::uint32_t> paths;
+    paths.reserve(batch.paths.size());
+    for (const auto& path : batch.paths) paths.push_back(accesses_.path(path.first));
+    found.reserve(batch.calls.size());
+    for (const FileCall& call : batch.calls) {
+      const auto process =
+          local[static_cast<std::size_t>(batch.process_of[static_cast<std::size_t>(call.row)])];
+      found.push_back(accesses_.follow(static_cast<std::int32_t>(process),
+                                       paths[static_cast<std::size_t>(call.path)], call));
+    }
+    return found;
+  }
+
+  // The batch's own numbers of texts become those of the stream.
+  void encode(Col column, ColumnData& data) {
+    Codes& codes = codes_[column];
+    std::vector<std::int32_t> code_of;
+    for (std::size_t i = 0; i + 1 < data.ends.size(); ++i) {
+      const auto from = static_cast<std::size_t>(data.ends[i]);
+      std::string word = data.words.substr(from, static_cast<std::size_t>(data.ends[i + 1]) - from);
+      const auto [found, fresh] =
+          codes.numbers.emplace(word, static_cast<std::int32_t>(codes.words.size()));
+      if (fresh) codes.words.push_back(std::move(word));
+      code_of.push_back(found->second);
+    }
+    if (code_of.empty()) return;  // nothing but nulls
+    for (std::int32_t& value : data.ints) value = code_of[static_cast<std::size_t>(value)];
+  }
+
+  // Transfers have a place, all other rows none.
+  template <typename Put>
+  static void fill_places(const Batch& batch, const std::vector<Accesses::Found>& found,
+                          ColumnData& data, const Put& put) {
+    data.valid.assign((static_cast<std::size_t>(batch.rows) + 63) / 64, 0);
+    data.nulls = batch.rows;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (batch.calls[i].touch != Touch::kTransfer) continue;
+      const auto row = static_cast<std::size_t>(batch.calls[i].row);
+      data.valid[row / 64] |= std::uint64_t{1} << (row % 64);
+      --data.nulls;
+      put(row, found[i]);
+    }
+  }
+
   void finish(Batch& batch) {
     for (const Fact& fact : batch.facts) {
       if (fact.what != Fact::What::kRank) learn(fact);
@@ -136,9 +220,27 @@ class EventStream {
       if (integer_of(field, rank))
         known_[local[fact.process]].rank = static_cast<std::int32_t>(rank);
     }
+    if (!batch.paths.empty()) resolve_paths(batch);
+    const std::vector<Accesses::Found> found = follow(batch, local);
     for (std::size_t i = 0; i < batch.columns.size(); ++i) {
       ColumnData& data = batch.data[i];
       switch (batch.columns[i]) {
+        case Col::kPosition:
+          data.longs.resize(static_cast<std::size_t>(batch.rows));
+          fill_places(batch, found, data, [&](std::size_t row, const Accesses::Found& place) {
+            data.longs[row] = place.position;
+          });
+          break;
+        case Col::kAccess:
+          for (const char* word : kPatternNames) {
+            data.words += word;
+            data.ends.push_back(static_cast<std::int32_t>(data.words.size()));
+          }
+          data.ints.resize(static_cast<std::size_t>(batch.rows));
+          fill_places(batch, found, data, [&](std::size_t row, const Accesses::Found& place) {
+            data.ints[row] = static_cast<std::int32_t>(place.pattern);
+          });
+          break;
         case Col::kProcess:
           data.ints.resize(static_cast<std::size_t>(batch.rows));
           for (std::size_t row = 0; row < data.ints.size(); ++row) {
@@ -163,15 +265,7 @@ class EventStream {
           break;
         case Col::kFname:
           for (const auto& [text, hashed] : batch.paths) {
-            if (!hashed) {
-              data.words += text;
-            } else if (const std::string* path = text_of(strings_, text); path != nullptr) {
-              data.words += *path;
-            } else {
-              unresolved_.emplace(text, 0);
-              data.words += '#';
-              data.words += text;
-            }
+            data.words += text;
             data.ends.push_back(static_cast<std::int32_t>(data.words.size()));
           }
           break;
@@ -230,8 +324,11 @@ class EventStream {
   std::vector<std::string> paths_;
   TableOptions options_;
   unsigned threads_;
+  bool summary_;
+  std::vector<std::string> explain_;
   std::shared_ptr<StreamResult> result_;
-  std::vector<BatchMaker> makers_;  // outlive the scan, whose threads use them
+  std::vector<BatchMaker> makers_;  // with the partials, outlive the scan, whose threads use them
+  std::vector<Partial> partials_;
   std::unique_ptr<OrderedScan<Batch>> scan_;
   bool done_ = false;
   bool learned_ = false;
@@ -239,6 +336,12 @@ class EventStream {
   std::unordered_map<std::string, std::string> strings_;
   std::unordered_map<std::string, std::string> hosts_;
   std::map<std::string, int> unresolved_;
+  Accesses accesses_;
+  struct Codes {
+    std::unordered_map<std::string, std::int32_t> numbers;
+    std::vector<std::string> words;
+  };
+  std::map<Col, Codes> codes_;
   std::map<std::tuple<std::uint32_t, std::int64_t, std::string>, std::size_t> processes_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::size_t> pids_;
   std::vector<Known> known_;
@@ -286,11 +389,11 @@ void release(ArrowArrayStream* stream) {
 
 }  // namespace
 
-void open_stream(std::vector<std::string> paths, TableOptions options, unsigned threads,
+void open_stream(std::vector<std::string> paths, TableOptions columns, StreamOptions options,
                  std::shared_ptr<StreamResult> result, ArrowArrayStream* out) {
   *out = {};
   out->private_data =
-      new EventStream(std::move(paths), std::move(options), threads, std::move(result));
+      new EventStream(std::move(paths), std::move(columns), std::move(options), std::move(result));
   out->get_schema = get_schema;
   out->get_next = get_next;
   out->get_last_error = get_last_error;

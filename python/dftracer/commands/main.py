@@ -25,6 +25,7 @@ VERBS = {
     },
     "Look": {
         "info": "show what trace files hold",
+        "report": "tell where the time went, and what to try",
         "stats": "count calls, times and bytes by name, process and file",
         "query": "ask a trace in SQL",
         "view": "open traces in the Perfetto UI, offline, in the browser",

@@ -162,6 +162,11 @@ def summarise_all(
     found = _reader.summarise(
         paths, threads=threads, by_file=by_file, by_path=by_path, samples=samples, progress=progress
     )
+    return summary_of(found, by_file=by_file)
+
+
+def summary_of(found: dict[str, Any], *, by_file: bool = False) -> TraceSummary:
+    """From what the reader found, by itself or beside a stream."""
     files = [_file(file, facts) for file, facts in zip(found["files"], found["facts"])]
     processes = []
     for item in found["processes"]:

@@ -57,8 +57,23 @@ class Damage:
         self.problems.append({"kind": kind, "text": text, **place, "detail": detail})
 
 
+class Longs:
+    """A table that the reader has made. DuckDB may look at it more than once."""
+
+    def __init__(self, handle: object) -> None:
+        self._handle = handle
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return _reader.longs_stream(self._handle)
+
+
 class Trace:
-    """Files that are read as one table. Each use as an Arrow stream reads them anew."""
+    """Files that are read as one table. Each use as an Arrow stream reads them anew.
+
+    summary: what `summarise_all` tells is gathered in the same pass, see `found`. explain: other
+    files in which hashes are looked up that these do not explain. coded: columns of texts that are
+    given as numbers, see `words`.
+    """
 
     def __init__(
         self,
@@ -67,6 +82,9 @@ class Trace:
         threads: int = 0,
         time_unit: str = "us",
         records: str = "events",
+        summary: bool = False,
+        explain: Sequence[Path] = (),
+        coded: Sequence[str] = (),
     ) -> None:
         if time_unit not in ("us", "ns"):
             raise DFTracerError(f"time_unit is us or ns, not {time_unit!r}")
@@ -80,10 +98,13 @@ class Trace:
         self._threads = threads
         self._nanoseconds = time_unit == "ns"
         self._all_rows = records == "all"
+        self._summary = summary
+        self._explain = list(explain)
+        self._coded = list(coded)
         self._handle: object = None
 
     def __arrow_c_schema__(self) -> object:
-        return _reader.schema(columns=self.columns)
+        return _reader.schema(columns=self.columns, coded=self._coded)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         capsule, self._handle = _reader.stream(
@@ -92,19 +113,31 @@ class Trace:
             threads=self._threads,
             nanoseconds=self._nanoseconds,
             all_rows=self._all_rows,
+            summary=self._summary,
+            explain=self._explain,
+            coded=self._coded,
         )
         return capsule
 
     @property
+    def found(self) -> dict[str, Any] | None:
+        """All that the last stream found, as the reader tells it, once it was read to its end."""
+        return None if self._handle is None else _reader.stream_result(self._handle)
+
+    def words(self, column: str) -> Longs:
+        """The texts of a coded column, as a table of `code` and `word`."""
+        return Longs(_reader.stream_words(self._handle, column))
+
+    @property
     def damage(self) -> Damage | None:
         """What the last stream found, once it has been read to its end."""
-        result = None if self._handle is None else _reader.stream_result(self._handle)
+        result = self.found
         return None if result is None else Damage.of(result)
 
     @property
     def rows(self) -> int | None:
         """Rows of the last stream, once it has been read to its end."""
-        result = None if self._handle is None else _reader.stream_result(self._handle)
+        result = self.found
         return None if result is None else int(result["rows"])
 
 

@@ -1,0 +1,131 @@
+"""`dftracer report TRACE...`: where the time went, what is worth a look, and what to try."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from dftracer.commands import _terminal, reading
+from dftracer.errors import DFTracerError
+
+if TYPE_CHECKING:
+    from dftracer.reports.compare import Comparison
+    from dftracer.reports.model import Report
+
+EXAMPLES = """\
+  dftracer report traces                       a summary here, and the page traces-report.html
+  dftracer report traces -o today.html         the page under another name
+  dftracer report new --against old            what changed, and whether it is more than noise
+  dftracer report new --against old --fail-if-slower 5%
+  dftracer report traces --parquet tables --no-page
+  dftracer report traces --cluster local:4
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    reading.add_arguments(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="the page (default: TRACE-report.html, here)"
+    )
+    parser.add_argument("--no-page", action="store_true", help="only the summary, or the tables")
+    parser.add_argument(
+        "--against", metavar="TRACE", action="append", help="the run that this one is compared with"
+    )
+    parser.add_argument(
+        "--fail-if-slower",
+        metavar="PERCENT",
+        help="with --against, end with 1 if steps are slower by more than that, and than noise",
+    )
+    parser.add_argument("--csv", metavar="DIR", help="write each table as CSV there")
+    parser.add_argument("--parquet", metavar="DIR", help="write each table as Parquet there")
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="of a Dask scheduler, or local:N for N processes here"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from dftracer.reports import output
+    from dftracer.reports.engine import make_report
+
+    limit = _limit(args)
+    traces = reading.open_traces(args)
+    report = make_report(traces, threads=args.threads, cluster=args.cluster)
+    comparison = _compare(args, report, limit) if args.against else None
+    for place, write in ((args.csv, output.write_csv), (args.parquet, output.write_parquet)):
+        if place:
+            write(report, place)
+    if args.json:
+        output.write_json(report, sys.stdout, comparison.tables if comparison else {})
+    else:
+        _print(report, comparison)
+    _write_page(args, report, comparison)
+    code = reading.tell_damage(report.damage)
+    return 1 if comparison is not None and comparison.too_slow else code
+
+
+def _limit(args: argparse.Namespace) -> float | None:
+    if args.output and args.no_page:
+        raise DFTracerError("-o names a page, and --no-page wants none")
+    if args.fail_if_slower is None:
+        return None
+    if not args.against:
+        raise DFTracerError("--fail-if-slower needs the run to compare with: --against TRACE")
+    from dftracer.reports.compare import parse_limit
+
+    return parse_limit(args.fail_if_slower)
+
+
+def _compare(args: argparse.Namespace, report: Report, limit: float | None) -> Comparison:
+    from dftracer.reports.compare import compare
+    from dftracer.reports.engine import make_report
+
+    other = argparse.Namespace(**{**vars(args), "paths": args.against})
+    traces = reading.open_traces(other)
+    before = make_report(traces, threads=args.threads, cluster=args.cluster)
+    reading.tell_damage(before.damage)
+    return compare(report, before, limit)
+
+
+def _print(report: Report, comparison: Comparison | None) -> None:
+    from dftracer.reports.summary import summarise
+
+    if comparison is None:
+        print("\n".join(summarise(report, _style, _terminal.width())))
+        return
+    from dftracer.reports.compare_text import lines
+
+    first, *rest = lines(comparison)
+    print("\n".join([reading.bold(first), *rest]))
+
+
+def _write_page(args: argparse.Namespace, report: Report, comparison: Comparison | None) -> None:
+    """The page was asked for, or comes of itself; then what hinders it is no mistake."""
+    if args.no_page or (args.json and not args.output):
+        return
+    from dftracer.reports.page import write_page
+
+    path = args.output or page_name(args.paths[0])
+    try:
+        size = write_page(path, report, comparison)
+    except (DFTracerError, OSError) as error:
+        if args.output:
+            raise
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        print(f"dftracer: no page {path}: {reason}", file=sys.stderr)
+        return
+    to = sys.stderr if args.json else sys.stdout
+    print(f"\npage      {path}, {reading.bytes_text(size)}", file=to)
+
+
+def page_name(trace: str) -> str:
+    """In the current directory, which is the user's; a trace's may not be writable."""
+    name = os.path.basename(os.path.abspath(trace))
+    for ending in (".gz", ".pfw", ".json", ".trace"):
+        name = name[: -len(ending)] if name.endswith(ending) else name
+    return f"{name or 'trace'}-report.html"
+
+
+def _style(text: str, style: str) -> str:
+    return text if style == "plain" else _terminal.styled(text, style)

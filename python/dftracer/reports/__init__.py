@@ -1,0 +1,33 @@
+"""Reports: where the time of a traced job went. `load(paths)` gives all tables of one.
+
+from dftracer import reports
+report = reports.load("traces/")
+report.findings, report.calls.df(), report.figures
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Union
+
+from dftracer.reports.model import Report, Table
+from dftracer.trace.files import PathLike
+
+__all__ = ["Report", "Table", "load"]
+
+
+def load(
+    paths: Union[PathLike, Iterable[PathLike]],  # noqa: UP007 - Python 3.9
+    *,
+    threads: int = 0,
+    cluster: str | None = None,
+) -> Report:
+    """The report of trace files, or of directories that hold some.
+
+    threads: 0 is one a core. cluster: the address of a Dask scheduler, or local:N for N worker
+    processes on this machine; the tables are the same.
+    """
+    from dftracer.reports.engine import make_report
+    from dftracer.trace.table import read
+
+    return make_report(read(paths).files, threads=threads, cluster=cluster)

@@ -1,0 +1,66 @@
+"""Makes the tables of a report from trace files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dftracer.reports import findings
+from dftracer.reports.model import SCHEMAS, Report, Table
+from dftracer.reports.store import Store
+from dftracer.trace.table import Damage
+
+
+def make_report(files: Sequence[Path], *, threads: int = 0, cluster: str | None = None) -> Report:
+    with Store(threads) as store:
+        if cluster is None:
+            store.add_block(files)
+        else:
+            from dftracer.reports.cluster import add_blocks
+
+            add_blocks(store, files, cluster)
+        tables = {name: Table(SCHEMAS[name], rows) for name, rows in store.tables().items()}
+        damage = _joined(store.damages)
+    _say_what_is_missing(tables)
+    tables["findings"] = findings.find(tables)
+    return Report(tables, [str(file) for file in files], damage)
+
+
+def _joined(damages: Sequence[Damage]) -> Damage:
+    whole = Damage()
+    for one in damages:
+        whole.files += one.files
+        whole.bytes_read += one.bytes_read
+        whole.bytes_on_disk += one.bytes_on_disk
+        whole.records += one.records
+        whole.events += one.events
+        whole.damaged = whole.damaged or one.damaged
+        whole.problems += one.problems
+        for kind, count in one.troubles.items():
+            whole.troubles[kind] = whole.troubles.get(kind, 0) + count
+    return whole
+
+
+def _say_what_is_missing(tables: dict[str, Table]) -> None:
+    """Fills not_traced: a column of the overview that takes a look at the other tables."""
+    overview = tables["overview"]
+    facts = overview.dicts()[0]
+    classes = set(tables["layers"].column("class"))
+    texts = []
+    if not facts["events"]:
+        texts.append("no events at all")
+    else:
+        if "io" not in classes:
+            texts.append("no I/O calls (recorded by `dftracer run`, or in FUNCTION mode)")
+        if "compute" not in classes:
+            texts.append("no compute regions (annotate with ai, or `dftracer run --torch`)")
+        elif not tables["steps"].rows:
+            texts.append("no training steps (no event carries one)")
+    if facts["lost"]:
+        texts.append(f"{facts['lost']:,} events that were lost while recording")
+    if facts["damaged"]:
+        texts.append(f"{facts['damaged']:,} damaged places of the files")
+    at = overview.columns.index("not_traced")
+    row = list(overview.rows[0])
+    row[at] = "; ".join(texts) or None
+    overview.rows[0] = tuple(row)

@@ -1,0 +1,394 @@
+"""The report as one HTML file: no network, no second file, under 10 MB whatever the trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from importlib.resources import files as package_files
+from typing import TYPE_CHECKING, Any
+
+from dftracer.reports import units
+from dftracer.reports.figures import HEAT, ROLES, Figure, figures
+from dftracer.reports.markup import attribute, escaped, share_bar, table_html
+from dftracer.reports.model import Report, Table
+from dftracer.reports.plots_processes import neither
+from dftracer.reports.plots_training import COLUMNS, PARTS
+from dftracer.reports.script import json_text, plotly_script
+
+if TYPE_CHECKING:
+    from dftracer.reports.compare import Comparison
+
+LIMIT = 9_500_000  # bytes
+
+# What is not a figure's: on a light and on a dark ground.
+COLOURS = {
+    "ground": ("#ffffff", "#11161c"),
+    "raised": ("#f5f7f9", "#1a212a"),
+    "ink": ("#18202a", "#e8edf2"),
+    "soft": ("#56616d", "#9fabb8"),
+    "line": ("#e4e8ed", "#28313b"),
+    "edge": ("#c3cad2", "#44505d"),
+    "accent": ("#005f99", "#6bb7ee"),
+    "high": ("#b93800", "#ff8f5f"),
+    "medium": ("#8a6400", "#e6bb4d"),
+    "low": ("#4d5b69", "#a8b4c0"),
+    "good": ("#00734f", "#39c79a"),
+}
+
+# Tables that no figure is made of, by section.
+SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("training", "Training", ("epochs", "steps"), ()),
+    ("overlap-section", "Overlap", ("overlap",), ()),
+    ("time", "Over time", ("timeline", "heat"), ()),
+    ("calls-section", "Calls", ("calls", "latencies", "sizes"), ("layers",)),
+    ("files-section", "Files", ("files",), ("directories",)),
+    ("processes-section", "Ranks", ("stragglers",), ("hosts",)),
+    ("torch", "PyTorch", ("torch_ops",), ()),
+)
+
+CAPTIONS = {
+    "layers": "Categories",
+    "directories": "Directories",
+    "hosts": "Hosts",
+}
+
+
+@dataclass
+class _Part:
+    key: str
+    name: str  # in the list of sections
+    html: str
+
+
+def page(report: Report, comparison: Comparison | None = None, *, title: str = "") -> str:
+    """The text of the file."""
+    library = plotly_script()
+    found = comparison.figures() if comparison is not None else {}
+    found.update(figures(report))
+    drawn = json_text({name: _spec(figure) for name, figure in found.items()})
+    for shrink in (1, 4, 16, 64):
+        made = _fill(report, comparison, found, title, shrink, library, drawn)
+        if len(made.encode()) < LIMIT:
+            break
+    return made
+
+
+def write_page(path: str, report: Report, comparison: Comparison | None = None) -> int:
+    """Writes the file, and returns its size."""
+    made = page(report, comparison).encode()
+    with open(path, "wb") as file:
+        file.write(made)
+    return len(made)
+
+
+def _fill(
+    report: Report,
+    comparison: Comparison | None,
+    found: dict[str, Figure],
+    title: str,
+    shrink: int,
+    library: str,
+    drawn: str,
+) -> str:
+    parts = []
+    if comparison is not None:
+        from dftracer.reports.compare_page import section
+
+        parts.append(_Part("compared", "Compared", section(comparison, found, _figure, shrink)))
+    parts += [
+        _Part("findings", "Findings", _findings(report)),
+        _Part("overview", "Overview", _overview(report)),
+        *_sections(report, found, shrink),
+        _Part("about", "About", _about(report)),
+    ]
+    name = title or title_of(report)
+    links = "".join(f'<a href="#{part.key}">{escaped(part.name)}</a>' for part in parts)
+    body = "\n".join(
+        f'<section id="{part.key}" aria-labelledby="{part.key}-title">'
+        f'<h2 id="{part.key}-title">{escaped(part.name)}</h2>\n{part.html}</section>'
+        for part in parts
+    )
+    values = {
+        "title": escaped(name),
+        "lede": escaped(_lede(report)),
+        "links": links,
+        "body": body,
+        "colours": colours_css(),
+        "style": _template("page.css"),
+        "script": _template("page.js"),
+        "figures": drawn,
+        "plotly": library,
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _template("page.html"))
+
+
+def _template(name: str) -> str:
+    return package_files("dftracer.reports").joinpath("template").joinpath(name).read_text("utf-8")
+
+
+def colours_css() -> str:
+    """One definition a ground: light for print and by default, dark by wish of system or user."""
+    every: dict[str, tuple[str, str]] = {
+        **COLOURS,
+        **{f"c-{role}": pair for role, pair in ROLES.items()},
+        **{f"heat-{at}": pair for at, pair in enumerate(HEAT)},
+    }
+    light, dark = (
+        ";".join(f"--{name}:{pair[ground]}" for name, pair in every.items()) for ground in (0, 1)
+    )
+    return (
+        f":root{{{light};color-scheme:light}}\n"
+        "@media screen and (prefers-color-scheme:dark)"
+        f"{{:root:not([data-theme=light]){{{dark};color-scheme:dark}}}}\n"
+        f"@media screen{{:root[data-theme=dark]{{{dark};color-scheme:dark}}}}"
+    )
+
+
+def _spec(figure: Figure) -> dict[str, Any]:
+    return {
+        "views": [
+            {"data": view.data, "layout": figure.layout(at)} for at, view in enumerate(figure.views)
+        ]
+    }
+
+
+def title_of(report: Report) -> str:
+    """What was run, as far as the trace tells."""
+    rows = report.table("processes").dicts()
+    rows.sort(key=lambda row: (row["role"] != "main", row["first_ns"] or 0))
+    for row in rows:
+        command = (row["command"] or "").strip()
+        if command:
+            return units.clean(command, 120)
+    names = [path.rsplit("/", 1)[-1] for path in report.traces]
+    return units.clean(names[0], 120) if names else "dftracer report"
+
+
+def _first(table: Table) -> dict[str, Any]:
+    rows = table.dicts()
+    return rows[0] if rows else dict.fromkeys(table.columns)
+
+
+def _lede(report: Report) -> str:
+    facts = _first(report.table("overview"))
+    if not facts["events"]:
+        return "The trace holds no events."
+    when = datetime.fromtimestamp((facts["first_ns"] or 0) / 1e9, tz=timezone.utc)
+    words = [
+        f"{when:%Y-%m-%d %H:%M:%S} UTC",
+        units.duration(facts["job_ns"] or 0),
+        units.counted(facts["processes"] or 0, "process", "processes"),
+        units.counted(facts["events"], "event"),
+    ]
+    return " · ".join(words)
+
+
+def _findings(report: Report) -> str:
+    rows = report.table("findings").dicts()
+    if not rows:
+        events = _first(report.table("overview"))["events"]
+        return (
+            '<p class="none">Nothing to report: no rule found anything worth a look in this trace.'
+            "</p>"
+            if events
+            else '<p class="none">Nothing to report: there are no events to judge.</p>'
+        )
+    cards = []
+    for row in rows:
+        severity = row["severity"] if row["severity"] in ("high", "medium", "low") else "low"
+        share = row["share"]
+        facts = []
+        if row["concerns_ns"] is not None:
+            facts.append(f"<b>{escaped(units.duration(row['concerns_ns']))}</b>")
+        if share is not None:
+            facts.append(f"<span>{escaped(units.percent(100 * share))} of the time</span>")
+        cards.append(
+            f'<li class="finding {severity}"><div class="about"><h3>{escaped(row["title"])}</h3>'
+            f'<p class="evidence">{escaped(row["evidence"])}</p>'
+            f'<p><span class="try">Try</span> {escaped(_sentence(row["advice"]))}</p></div>'
+            f'<div class="weight"><span class="severity">{severity}</span>'
+            f'<span class="concerns">{" ".join(facts)}</span>'
+            f'<span class="rule">rule: {escaped(row["rule"])}</span></div></li>'
+        )
+    return f'<ol class="findings">{"".join(cards)}</ol>'
+
+
+def _sentence(words: object) -> str:
+    said = str(words or "")
+    return f"{said[:1].upper()}{said[1:]}"
+
+
+def _overview(report: Report) -> str:
+    facts = _first(report.table("overview"))
+    io, hidden = facts["io_ns"] or 0, facts["hidden_io_ns"] or 0
+
+    def some(number: int | None, noun: str, plural: str = "") -> str:
+        return units.counted(number, noun, plural) if number else ""
+
+    def rate(number: int | None) -> str:
+        seconds = (facts["job_ns"] or 0) / 1e9
+        return f"{units.size(number / seconds)}/s over the job" if number and seconds else ""
+
+    lost = some(facts["lost"], "event") + " lost" if facts["lost"] else "none lost"
+    recovered = (
+        f", {some(facts['recovered'], 'process', 'processes')} recovered"
+        if facts["recovered"]
+        else ""
+    )
+    places = [some(facts["ranks"], "rank"), some(facts["hosts"], "host")]
+    tiles = [
+        ("Job time", units.duration(facts["job_ns"] or 0), some(facts["traces"], "trace file")),
+        (
+            "Processes",
+            units.count(facts["processes"] or 0),
+            ", ".join(filter(None, [*places, some(facts["threads"], "thread")])),
+        ),
+        ("Events", units.count(facts["events"] or 0), lost + recovered),
+        ("Read", units.size(facts["read_bytes"] or 0), rate(facts["read_bytes"])),
+        ("Written", units.size(facts["write_bytes"] or 0), rate(facts["write_bytes"])),
+        (
+            "I/O time",
+            units.duration(io),
+            f"{units.percent(100 * hidden / io)} behind compute" if io else "",
+        ),
+        ("I/O not hidden", units.duration(facts["unhidden_io_ns"] or 0), "summed over processes"),
+        ("Compute", units.duration(facts["compute_ns"] or 0), "summed over processes"),
+    ]
+    shown = "".join(
+        f"<div><dt>{escaped(name)}</dt><dd><b>{escaped(value)}</b>"
+        f"<span>{escaped(more)}</span></dd></div>"
+        for name, value, more in tiles
+    )
+    return f'<dl class="tiles">{shown}</dl>{_bars(report)}{_gaps(report)}'
+
+
+def _bars(report: Report) -> str:
+    rows = report.table("processes").dicts()
+
+    def total(get: Callable[[dict[str, Any]], int]) -> int:
+        return sum(get(row) for row in rows)
+
+    lives = share_bar(
+        "lives",
+        "Time of all processes",
+        "From the first to the last event of each, summed.",
+        [
+            ("I/O, not hidden", "unhidden", total(lambda row: row["unhidden_io_ns"] or 0)),
+            ("I/O behind compute", "hidden", total(lambda row: row["hidden_io_ns"] or 0)),
+            (
+                "compute alone",
+                "compute",
+                total(lambda row: (row["compute_ns"] or 0) - (row["hidden_io_ns"] or 0)),
+            ),
+            ("neither", "other", total(neither)),
+        ],
+    )
+    epochs = report.table("epochs")
+    steps = share_bar(
+        "split",
+        "Time of all epochs",
+        "What the training processes spent it on, summed.",
+        [
+            (PARTS[part], part, sum(value or 0 for value in epochs.column(column)))
+            for part, column in COLUMNS.items()
+        ],
+    )
+    return f'<div class="splits">{steps}{lives}</div>' if steps or lives else ""
+
+
+def _gaps(report: Report) -> str:
+    """What the numbers above do not hold."""
+    told = str(_first(report.table("overview"))["not_traced"] or "")
+    lines = [f"{part[0].upper()}{part[1:]}." for part in told.split("; ") if part]
+    shown = "".join(f"<li>{escaped(line)}</li>" for line in lines)
+    return f'<ul class="gaps">{shown}</ul>' if lines else ""
+
+
+def _sections(report: Report, found: dict[str, Figure], shrink: int) -> list[_Part]:
+    parts = []
+    for key, name, drawn, tables in SECTIONS:
+        pieces = [_table(report.table(each), shrink) for each in tables if len(report.table(each))]
+        plots = [_figure(found[each], shrink) for each in drawn if each in found]
+        # The short table of categories comes before its plots; the others after.
+        pieces = pieces + plots if key == "calls-section" else plots + pieces
+        if key == "files-section":
+            pieces.insert(1 if plots else 0, _patterns(report))
+        if any(pieces):
+            parts.append(_Part(key, name, "\n".join(pieces)))
+    return parts
+
+
+def _patterns(report: Report) -> str:
+    """Of all files: in which order they were gone through."""
+    table = report.table("files")
+    counts = {key: sum(v or 0 for v in table.column(key)) for key in PATTERNS}
+    whole = sum(counts.values())
+    if not whole:
+        return ""
+    told = ", ".join(
+        f"{units.percent(100 * value / whole)} {key}" for key, value in counts.items() if value
+    )
+    return (
+        f'<p class="fact">Of {units.count(whole)} transfers after the first: {escaped(told)}.</p>'
+    )
+
+
+PATTERNS = ("sequential", "strided", "random")
+
+
+def _table(table: Table, shrink: int) -> str:
+    name = CAPTIONS[table.name]
+    return (
+        f'<div class="block"><h3>{escaped(name)}</h3>'
+        f"{table_html(table, f'table-{table.name}', table.schema.meaning, shrink=shrink)}</div>"
+    )
+
+
+def _figure(figure: Figure, shrink: int) -> str:
+    key = figure.name
+    views = ""
+    if len(figure.views) > 1:
+        buttons = "".join(
+            f'<button type="button" data-view="{at}" '
+            f'aria-pressed="{"true" if at == 0 else "false"}">{escaped(view.label)}</button>'
+            for at, view in enumerate(figure.views)
+        )
+        views = f'<div class="views" role="group" aria-label="What is shown">{buttons}</div>'
+    notes = f'<p class="note">{escaped("; ".join(figure.notes))}</p>' if figure.notes else ""
+    spoken = attribute(f"{figure.title}. {figure.meaning} The numbers are in the table below.")
+    table = table_html(
+        figure.table,
+        f"data-{key}",
+        figure.table.schema.meaning,
+        origin=figure.origin,
+        shrink=shrink,
+    )
+    rows = units.counted(len(figure.table), "row")
+    return f"""<figure class="plot" id="{key}"><figcaption><div><h3>{escaped(figure.title)}</h3>
+<p>{escaped(figure.meaning)}</p></div>{views}</figcaption>
+<div class="draw" data-figure="{key}" role="img" aria-label="{spoken}"
+ style="height:{figure.height}px"></div>{notes}
+<details class="data"><summary>Data <span>{rows}</span></summary>
+{table}</details></figure>"""
+
+
+def _about(report: Report) -> str:
+    from dftracer import __version__
+
+    shown = report.traces[:50]
+    traces = "".join(f"<li><bdi>{escaped(path)}</bdi></li>" for path in _cleaned(shown))
+    more = len(report.traces) - len(shown)
+    rest = f"<li>and {units.counted(more, 'further file')}</li>" if more > 0 else ""
+    return f"""<p>Made by <code>dftracer report</code> {escaped(__version__)}. This file is whole:
+it needs no network and no other file. Times are wall-clock; sizes are in powers of ten (1 MB is
+1,000,000 bytes) but for the bounds of size classes, which are powers of two. Names longer than
+{units.LONGEST_NAME} characters are shortened in the middle. <code>--csv</code>, <code>--json</code>
+and <code>--parquet</code> write the tables whole.</p>
+<details><summary>{units.counted(len(report.traces), "trace file")}</summary>
+<ul class="traces">{traces}{rest}</ul></details>"""
+
+
+def _cleaned(paths: Sequence[str]) -> list[str]:
+    return [units.clean(path) for path in paths]

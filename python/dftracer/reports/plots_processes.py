@@ -1,0 +1,269 @@
+"""Figures of processes: what overlaps, when each was busy, and who is slower than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dftracer.reports import units
+from dftracer.reports.figures import (
+    HEAT,
+    Figure,
+    View,
+    derived,
+    dots,
+    height_of,
+    label,
+    named_rows,
+    process_names,
+    row_bars,
+    start_of,
+)
+from dftracer.reports.model import Report, Table
+
+MOST_BARS = 30
+MOST_ROWS = 200  # of the heat map
+
+
+def overlap(report: Report) -> Figure | None:
+    rows = [row for row in report.table("processes") if row["io_ns"] or row["compute_ns"]]
+    if not rows:
+        return None
+    rows.sort(key=lambda row: (-(row["unhidden_io_ns"] or 0), row["process"]))
+    shown = rows[:MOST_BARS]
+    names = process_names(report)
+    scale, unit = units.scale_of(max(_lifetime(row) for row in shown) or 1)
+    parts: list[tuple[str, str, Callable[[dict[str, Any]], int]]] = [
+        ("I/O, not hidden", "unhidden", lambda row: row["unhidden_io_ns"] or 0),
+        ("I/O behind compute", "hidden", lambda row: row["hidden_io_ns"] or 0),
+        ("compute alone", "compute", lambda row: row["compute_ns"] - (row["hidden_io_ns"] or 0)),
+        ("neither", "other", neither),
+    ]
+    data = [
+        row_bars(
+            name,
+            role,
+            [float(f"{value(row) / scale:.5g}") for row in shown],
+            range(len(shown)),
+            f"%{{customdata}}<br>%{{x:.3~g}} {unit}<extra>{name}</extra>",
+            [label(names[row["process"]], 80) for row in shown],
+        )
+        for name, role, value in parts
+    ]
+    layout = {
+        "barmode": "stack",
+        "xaxis": {"title": {"text": unit}, "showgrid": True},
+        "yaxis": named_rows([label(names[row["process"]]) for row in shown]),
+    }
+    left = len(rows) - len(shown)
+    return Figure(
+        "overlap",
+        "I/O and compute",
+        "Exact: unions and intersections of intervals, of all threads of a process.",
+        [View("Time", data, layout)],
+        report.table("processes"),
+        height=height_of(len(shown)),
+        notes=[f"{units.counted(left, 'process', 'processes')} with less I/O that is not hidden"]
+        if left
+        else [],
+        origin=start_of(report),
+    )
+
+
+def _lifetime(row: dict[str, Any]) -> int:
+    return max(0, (row["last_ns"] or 0) - (row["first_ns"] or 0))
+
+
+def neither(row: dict[str, Any]) -> int:
+    """The part of a process's life in which it did no I/O and did not compute."""
+    busy = (row["io_ns"] or 0) + (row["compute_ns"] or 0) - (row["hidden_io_ns"] or 0)
+    return max(0, _lifetime(row) - busy)
+
+
+MEASURES = (
+    ("I/O", "io_ns", "share of the time in which I/O was going on"),
+    ("I/O not hidden", "unhidden_io_ns", "share of the time with I/O and without compute"),
+    ("Compute", "compute_ns", "share of the time in which the process computed"),
+    ("Bytes", "bytes", "bytes moved"),
+)
+
+
+def heat(report: Report) -> Figure | None:
+    rows = report.table("heat").dicts()
+    if not rows:
+        return None
+    origin = start_of(report)
+    names = process_names(report)
+    length = rows[0]["dur_ns"]
+    first, last = (f(row["start_ns"] for row in rows) for f in (min, max))
+    pieces = (last - first) // length + 1
+    busy: dict[int, int] = {}
+    for row in rows:
+        busy[row["process"]] = busy.get(row["process"], 0) + row["io_ns"] + row["compute_ns"]
+    kept = sorted(sorted(busy, key=lambda process: (-busy[process], process))[:MOST_ROWS])
+    place = {process: at for at, process in enumerate(kept)}
+    others = len(busy) - len(kept)
+    labels = [label(names.get(process, str(process)), 36) for process in kept]
+    if others:
+        labels.append(f"{others:,} others, mean")
+    scale, unit = units.scale_of(pieces * length)
+    views = []
+    for name, column, meaning in MEASURES:
+        if not any(row[column] for row in rows):
+            continue
+        grid = [[0.0] * pieces for _ in labels]
+        for row in rows:
+            at = place.get(row["process"], len(kept))
+            weight = 1 if row["process"] in place else 1 / others
+            grid[at][(row["start_ns"] - first) // length] += row[column] * weight
+        share = column != "bytes"
+        most = length if share else max(map(max, grid)) or 1
+        views.append(
+            View(
+                name,
+                [_map(grid, most, share, (first - origin) / scale, length / scale, unit)],
+                {
+                    "xaxis": {"title": {"text": f"time since the first event, {unit}"}},
+                    "yaxis": named_rows(labels) if len(labels) <= 40 else _numbered(labels),
+                    "meta": meaning,
+                },
+            )
+        )
+    if not views:
+        return None
+    return Figure(
+        "heat",
+        "Processes over time",
+        "One row a process; the darker or brighter, the busier.",
+        views,
+        _heat_table(rows, names),
+        height=height_of(len(labels), 22 if len(labels) <= 24 else 14 if len(labels) <= 45 else 4),
+        notes=[f"{others:,} processes with less to show are one row"] if others else [],
+        origin=origin,
+    )
+
+
+def _map(
+    grid: list[list[float]], most: float, share: bool, start: float, step: float, unit: str
+) -> dict[str, Any]:
+    size, size_unit = units.size_scale(most)
+    # Whole percents: finer ones cannot be seen, and would double the page.
+    scale = most / 100 if share else size
+    z = [
+        [int(value / scale + 0.5) if share else float(f"{value / scale:.3g}") for value in row]
+        for row in grid
+    ]
+    end = "%" if share else size_unit
+    return {
+        "type": "heatmap",
+        "z": z,
+        "x0": float(f"{start + step / 2:.6g}"),
+        "dx": step,
+        "zmin": 0,
+        "zmax": max(1, *map(max, z)) if share else float(f"{most / scale:.3g}"),
+        "colorscale": [[at / (len(HEAT) - 1), pair[0]] for at, pair in enumerate(HEAT)],
+        "meta": {"role": "heat"},
+        "hoverongaps": False,
+        "hovertemplate": f"%{{y}}<br>%{{x:.4~g}} {unit}: %{{z}} {end}<extra></extra>",
+        "colorbar": {"thickness": 8, "outlinewidth": 0, "ticksuffix": f" {end}", "len": 1},
+    }
+
+
+def _numbered(labels: list[str]) -> dict[str, Any]:
+    """Of too many rows every so many is named."""
+    every = -(-len(labels) // 20)
+    axis = named_rows(labels)
+    return {**axis, "tickvals": axis["tickvals"][::every], "ticktext": labels[::every]}
+
+
+def _heat_table(rows: list[dict[str, Any]], names: dict[int, str]) -> Table:
+    schema = derived(
+        "heat",
+        "one row a process: the sums of its row, and when it did the most I/O",
+        [
+            ("process", "int", "its number in this report"),
+            ("name", "text", "rank, role and pid"),
+            ("io_ns", "int", "time in which at least one I/O call was open"),
+            ("unhidden_io_ns", "int", "I/O without computing"),
+            ("compute_ns", "int", "time in which at least one thread computed"),
+            ("ops", "int", "I/O calls"),
+            ("bytes", "int", "read and written"),
+            ("busiest_ns", "int", "the piece of time with the most I/O, from the first event on"),
+        ],
+    )
+    columns = ("io_ns", "unhidden_io_ns", "compute_ns", "ops", "bytes")
+    sums: dict[int, list[int]] = {}
+    best: dict[int, tuple[int, int]] = {}
+    for row in rows:
+        process = row["process"]
+        added = sums.setdefault(process, [0] * len(columns))
+        for at, column in enumerate(columns):
+            added[at] += row[column] or 0
+        best[process] = max(best.get(process, (-1, 0)), (row["io_ns"] or 0, row["start_ns"]))
+    return Table(
+        schema,
+        [(p, names.get(p, ""), *sums[p], best[p][1] if best[p][0] else None) for p in sorted(sums)],
+    )
+
+
+def stragglers(report: Report) -> Figure | None:
+    rows = [row for row in report.table("stragglers") if row["ratio"] is not None]
+    groups = list(dict.fromkeys((row["kind"], row["measure"]) for row in rows))
+    if not groups:
+        return None
+    names = process_names(report)
+    least, most = (f(row["ratio"] for row in rows) for f in (min, max))
+    data = []
+    sides = (("slower or more", "unhidden", True), ("within a quarter", "io", False))
+    for side, role, apart in sides:
+        there = [row for row in rows if (row["ratio"] > 1.25) == apart]
+        if there:
+            data.append(
+                dots(
+                    side,
+                    role,
+                    [float(f"{row['ratio']:.4g}") for row in there],
+                    [groups.index((row["kind"], row["measure"])) for row in there],
+                    "%{customdata}<extra></extra>",
+                    customdata=[_straggler(row, names) for row in there],
+                    opacity=0.8,
+                )
+            )
+    layout = {
+        "xaxis": {
+            "title": {"text": "times the median of its kind"},
+            "showgrid": True,
+            # Wide enough that a difference of two percent looks like one.
+            "range": [min(0.5, 0.95 * least), max(1.5, 1.05 * most)],
+        },
+        "yaxis": named_rows([label(f"{kind}: {measure}") for kind, measure in groups]),
+        "shapes": [
+            {
+                "type": "line",
+                "x0": 1,
+                "x1": 1,
+                "yref": "paper",
+                "y0": 0,
+                "y1": 1,
+                "line": {"width": 1, "dash": "dot", "color": "#98a2ad"},
+            }
+        ],
+    }
+    return Figure(
+        "stragglers",
+        "Each beside the median of its kind",
+        "A point is a process. All at 1 is balanced; one far to the right holds up the others.",
+        [View("Ratio", data, layout)],
+        report.table("stragglers"),
+        height=height_of(len(groups), 44),
+    )
+
+
+def _straggler(row: dict[str, Any], names: dict[int, str]) -> str:
+    who = label(names.get(row["process"], row["process"]), 60)
+    return (
+        f"{who}<br>{units.measured(row['value'], row['measure'])}, {row['ratio']:.2f} × the median"
+    )
+
+
+PLOTS = [overlap, heat, stragglers]

@@ -1,0 +1,295 @@
+"""The tables of a report: their columns, what each holds, and in which unit.
+
+Times are whole nanoseconds (`_ns`), those of a moment counted from the Unix epoch; sizes are bytes
+(`_bytes`, and `lower`, `upper`, `mean_size` of calls). A process is known by its number in
+`processes`. A cell that cannot be known is None.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    kind: str  # int, float, text, bool
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Schema:
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+
+# What a span of time was spent on. A step is split into these, in the order in which the first
+# that applies at a moment gets it; docs/report.md says why in this order.
+CLASSES = ("communication", "transfer", "checkpoint", "compute", "fetch", "io")
+
+SPLIT = """
+fetch_ns int waiting for a batch, and for nothing that stands before it in the order of classes
+compute_ns int forward, backward, optimizer, and operations of PyTorch
+transfer_ns int copying to or from a device
+communication_ns int send, receive, collectives, barriers
+checkpoint_ns int saving or loading the state
+io_ns int in calls of POSIX and STDIO, whatever else was going on: part of the others
+unhidden_io_ns int I/O while no thread of the process computed: likewise part of the others
+unattributed_ns int time that is none of fetch, compute, transfer, communication, checkpoint
+"""
+
+_TABLES = {
+    "overview": (
+        "one row: the whole trace",
+        """
+first_ns int when the first event began
+last_ns int when the last event ended
+job_ns int last_ns - first_ns
+processes int processes that recorded
+ranks int ranks among them
+hosts int hosts that they ran on
+threads int threads, of all processes
+traces int trace files
+events int records of what the programs did
+lost int events that were given up while recording
+recovered int processes that died and whose trace was finished afterwards
+damaged int places of the files that could not be read
+read_bytes int bytes that calls read
+write_bytes int bytes that calls wrote
+io_ns int time in which at least one I/O call was open, summed over processes
+compute_ns int likewise, of computing
+hidden_io_ns int time of I/O during which the same process computed
+unhidden_io_ns int io_ns - hidden_io_ns
+not_traced text what the trace cannot show
+""",
+    ),
+    "processes": (
+        "one row a process",
+        """
+process int its number in this report
+pid int the kernel's number
+host text where it ran
+rank int of a parallel job
+role text main, worker, or helper
+name text as the trace calls it
+command text its command line
+events int records of what it did
+threads int that recorded
+first_ns int when its first event began
+last_ns int when its last event ended
+io_ns int time in which at least one of its I/O calls was open
+compute_ns int time in which at least one of its threads computed
+hidden_io_ns int time of both
+unhidden_io_ns int io_ns - hidden_io_ns
+overlap_percent float hidden_io_ns of io_ns
+read_bytes int bytes that its calls read
+write_bytes int bytes that its calls wrote
+ops int its I/O calls
+lost int events that were given up
+ended text cleanly, recovered, or not known
+trace text the file
+""",
+    ),
+    "hosts": (
+        "one row a host",
+        """
+host text its name
+processes int that recorded there
+events int of these
+io_ns int sum over its processes
+compute_ns int sum over its processes
+read_bytes int bytes read
+write_bytes int bytes written
+""",
+    ),
+    "layers": (
+        "one row a category of events",
+        """
+cat text the category
+class text what its time counts as: compute, communication, transfer, checkpoint, fetch, io or none
+events int how many
+total_ns int sum of durations: nested and parallel spans count each
+union_ns int time in which at least one was open, summed over processes
+read_bytes int bytes read
+write_bytes int bytes written
+bandwidth float bytes moved in a second of union_ns
+files int files that they named
+processes int that have such events
+overlap_percent float part of union_ns during which the same process computed
+""",
+    ),
+    "calls": (
+        "one row a name of a category",
+        """
+cat text the category
+name text of the call, region or operation
+class text what its time counts as
+count int how many
+errors int that failed: errno was set, or the result of an I/O call was negative
+total_ns int sum of durations
+mean_ns float total_ns of count
+min_ns int the shortest
+p50_ns int half were shorter; percentiles are right to 3 %
+p90_ns int nine in ten were shorter
+p99_ns int 99 in a hundred were shorter
+max_ns int the longest
+read_bytes int bytes read
+write_bytes int bytes written
+bandwidth float bytes moved in a second of total_ns
+mean_size float bytes a call, of those that moved any
+""",
+    ),
+    "sizes": (
+        "how large the transfers of a call were; calls that moved nothing have lower = upper = 0",
+        """
+direction text read or write
+cat text the category
+name text of the call
+lower int smallest size of this row
+upper int first size that is too large for it
+count int calls
+bytes int that they moved
+total_ns int sum of their durations
+""",
+    ),
+    "latencies": (
+        "how long calls took",
+        """
+cat text the category
+name text of the call
+lower_ns int shortest duration of this row
+upper_ns int first duration that is too long for it
+count int calls
+""",
+    ),
+    "epochs": (
+        "one row an epoch of a process that has steps",
+        """
+process int see processes
+rank int of the process
+epoch int its number; None if the trace does not number them
+start_ns int beginning of its first step
+dur_ns int until the end of its last step
+steps int in it
+"""
+        + SPLIT,
+    ),
+    "steps": (
+        "one row a training step of a process",
+        """
+process int see processes
+rank int of the process
+epoch int that it belongs to
+step int its number
+start_ns int when it began
+dur_ns int until the next one began, or until its last event ended
+"""
+        + SPLIT,
+    ),
+    "timeline": (
+        "time cut into at most 240 equal pieces, by category",
+        """
+start_ns int of the piece
+dur_ns int its length, a power of two
+cat text the category
+ops int events that began in it
+read_bytes int read, spread evenly over each call's time
+write_bytes int written, likewise
+busy_ns int sum of the parts of spans that lie in it: divided by dur_ns, how many at a time
+""",
+    ),
+    "heat": (
+        "the same pieces of time, by process",
+        """
+process int see processes
+start_ns int of the piece
+dur_ns int its length
+io_ns int time in which at least one I/O call was open
+compute_ns int time in which at least one thread computed
+unhidden_io_ns int I/O without computing
+ops int I/O calls that began in it
+bytes int read and written
+""",
+    ),
+    "files": (
+        "one row a file that the programs used, costliest first",
+        """
+fname text its path
+opens int calls that open it
+reads int calls that read
+writes int calls that write
+metadata int all other calls: close, stat, seek, unlink, sync, ...
+read_bytes int bytes read
+write_bytes int bytes written
+total_ns int sum of the durations of all these calls
+mean_size float bytes a call that moved any
+sequential int transfers that began where the one before ended, same process and thread
+strided int that began a constant distance after the one before
+random int all other transfers but the first
+pattern text sequential, strided, random, mixed, whole (one transfer a pass), or none
+extent_bytes int the highest offset that was reached
+reread_bytes int bytes read beyond that: so many, at least, were read more than once
+processes int that used it
+""",
+    ),
+    "directories": (
+        "one row a directory that holds such files",
+        """
+dir text its path
+files int used in it, not in those below
+calls int on them
+metadata int calls on them that move no data
+total_ns int sum of durations
+read_bytes int bytes read
+write_bytes int bytes written
+""",
+    ),
+    "stragglers": (
+        "ranks and workers, each beside the median of their kind; the slowest first",
+        """
+kind text rank or worker
+process int see processes
+rank int of the process, or of the one that started the worker
+measure text step time, fetch time, compute time, item time, read bytes
+value int of this one: nanoseconds (a step, an item) or bytes
+count int steps or items that it is the mean of
+median int of all of this kind
+ratio float value of median
+""",
+    ),
+    "torch_ops": (
+        "operations of PyTorch: compiled models, and torch.profiler",
+        """
+name text of the operation
+phase text forward, backward, or None
+count int how many
+total_ns int sum of durations
+mean_ns float total_ns of count
+p99_ns int 99 in a hundred were shorter; right to 3 %
+""",
+    ),
+    "findings": (
+        "what is worth a look, gravest first; empty if nothing is",
+        """
+rule text its name, see docs/report.md
+severity text high, medium or low
+title text in one sentence
+evidence text the numbers of this trace behind it
+concerns_ns int time that it concerns
+share float of the time that it is a part of
+advice text what to try
+""",
+    ),
+}
+
+
+def _parse(name: str, meaning: str, text: str) -> Schema:
+    columns = []
+    for line in filter(None, text.splitlines()):
+        column, kind, words = line.split(" ", 2)
+        columns.append(Column(column, kind, words))
+    return Schema(name, meaning, tuple(columns))
+
+
+SCHEMAS = {name: _parse(name, *parts) for name, parts in _TABLES.items()}

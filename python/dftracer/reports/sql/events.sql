@@ -1,0 +1,23 @@
+-- The events of a block of the trace, as far as the tables need them. Texts are numbers here: c and n, the
+-- category and the name, are explained by `kinds`, f by `fnames`. Times that no clock can have had are taken
+-- for none, and nothing is shorter than nothing, so that no sum below can fail.
+select
+  cat as c,
+  name as n,
+  process,
+  case when abs(ts) < 4000000000000000000 and ph in ('X', 'A', 'i', 'I', 'B') then ts end as ts,
+  case when ph = 'X' then least(greatest(coalesce(dur, 0), 0), 4000000000000000000) else 0 end as dur,
+  fname as f,
+  coalesce(errno, 0) > 0 as failed,
+  coalesce(ret, 0) < 0 as negative,
+  epoch,
+  step,
+  case when bytes is not null then least(greatest(bytes, 0), 4000000000000000000) end as bytes,
+  access, -- 0 first, 1 sequential, 2 strided, 3 random
+  -- least() passes over null, hence the case.
+  case when position is not null
+    then least(position, 4000000000000000000) + least(bytes, 4000000000000000000) end as reached,
+  -- An aggregate of DFTracer 2.x stands for many calls; its times are microseconds.
+  ph = 'A' as many,
+  case when fname is null then args end as args
+from stream

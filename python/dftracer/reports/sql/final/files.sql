@@ -1,0 +1,27 @@
+-- Files that the programs used. The pattern is what three quarters of the transfers are.
+with f as (
+  select fname, big(sum(opens)) as opens, big(sum(reads)) as reads, big(sum(writes)) as writes,
+    big(sum(metadata)) as metadata, big(sum(read_bytes)) as read_bytes, big(sum(write_bytes)) as write_bytes,
+    big(sum(total_ns)) as total_ns, big(sum(moved)) as moved, big(sum(bytes)) as bytes,
+    big(sum(sequential)) as sequential, big(sum(strided)) as strided, big(sum(random)) as random,
+    max(extent) as extent_bytes, max(read_extent) as read_extent
+  from p_files group by fname
+), u as (
+  select fname, big(sum(processes)) as processes from p_users group by fname
+)
+select fname, opens, reads, writes, metadata, read_bytes, write_bytes, total_ns,
+  case when moved > 0 then bytes / moved end as mean_size,
+  sequential, strided, random,
+  case
+    when reads + writes = 0 then 'none'
+    when sequential + strided + random = 0 then 'whole'
+    when sequential >= 0.75 * (sequential + strided + random) then 'sequential'
+    when strided >= 0.75 * (sequential + strided + random) then 'strided'
+    when random >= 0.75 * (sequential + strided + random) then 'random'
+    else 'mixed'
+  end as pattern,
+  extent_bytes,
+  case when read_bytes > read_extent then read_bytes - read_extent else 0 end as reread_bytes,
+  processes
+from f left join u using (fname)
+order by total_ns desc, fname

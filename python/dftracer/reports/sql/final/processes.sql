@@ -1,0 +1,24 @@
+-- Who recorded, and how each spent its time. A worker feeds another process: it reads or prepares data and
+-- does not compute. The main one computes, or nobody traced has started it.
+with work as (
+  select process,
+    coalesce(sum(count) filter (class = 'compute'), 0) > 0 as computes,
+    coalesce(sum(count) filter (cat in ('data', 'reader')), 0) > 0 as feeds
+  from p_work group by process
+)
+select n.number as process, p.pid, p.host, p.rank, p.name, p.command, p.events, p.threads, p.first_ns, p.last_ns,
+  case
+    when coalesce(computes, false) then 'main'
+    when coalesce(feeds, false) then 'worker'
+    when exists (select 1 from p_processes q where q.pid = p.ppid and q.host is not distinct from p.host) then 'helper'
+    else 'main'
+  end as role,
+  coalesce(t.io_ns, 0) as io_ns, coalesce(t.compute_ns, 0) as compute_ns, coalesce(t.hidden_io_ns, 0) as hidden_io_ns,
+  coalesce(t.io_ns - t.hidden_io_ns, 0) as unhidden_io_ns,
+  case when t.io_ns > 0 then 100.0 * t.hidden_io_ns / t.io_ns end as overlap_percent,
+  p.read_bytes, p.write_bytes, coalesce(h.ops, 0) as ops, p.lost,
+  case when p.recovered then 'recovered' when p.ends > 0 then 'cleanly' else 'not known' end as ended,
+  p.trace
+from p_processes p join numbers n using (process) left join p_times t using (process) left join work using (process)
+left join (select process, sum(ops)::bigint as ops from p_heat group by process) h using (process)
+order by 1

@@ -1,0 +1,6 @@
+-- What each name of the block means.
+select c, n, cat, name, class_of(cat, name) as class, reads(name) as reads, writes(name) as writes, opens(name) as opens
+from (
+  select c, n, coalesce(w.word, '') as cat, coalesce(v.word, '') as name
+  from (select distinct c, n from e) left join cats w on c = w.code left join names v on n = v.code
+)

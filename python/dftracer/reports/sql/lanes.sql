@@ -1,0 +1,14 @@
+-- The lanes of the sweep: one a category and class, in passes of at most 60. Lanes that have a class are
+-- part of every pass, since every category is compared with compute; all lanes of a category share a pass.
+with lanes as (
+  select cat, class, bool_or(class is not null) over (partition by cat) as known
+  from (select distinct cat, class from kinds)
+), known as (
+  select cat, class, row_number() over (order by cat, class nulls last) - 1 as bit from lanes where known
+), others as (
+  select cat, class, row_number() over (order by cat) - 1 as number from lanes where not known
+), room as (select greatest(60 - count(*), 1) as size from known)
+select cat, class, 0 as pass, bit, true as known from known
+union all
+select cat, class, number // size as pass, (select count(*) from known) + number % size as bit, false
+from others, room

@@ -1,0 +1,297 @@
+"""DuckDB over the reader's Arrow stream: partial tables of blocks of a trace, and their sums.
+
+A block is one or more whole trace files. Its partial tables (`p_*`, made by sql/partial) hold
+counts, sums and disjoint rows, so that those of many blocks are added by the statements of
+sql/final, in any order, to the same numbers. A process is in one file, hence in one block: its
+intervals are too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from dftracer import _reader
+from dftracer.errors import DFTracerError
+from dftracer.reports.model import SCHEMAS
+from dftracer.trace.summary import Process, summary_of
+from dftracer.trace.table import Damage, Longs, Trace
+
+INSTALL = "DuckDB is not installed: pip install 'pydftracer[report]'"
+SQL = Path(__file__).with_name("sql")
+COLUMNS = (
+    *("name", "cat", "ph", "ts", "dur", "process", "fname", "ret", "errno"),
+    *("epoch", "step", "bytes", "position", "access", "args"),
+)
+PARTIALS = (
+    *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
+    *("files", "users", "torch_ops", "work"),
+)
+BY_PROCESS = ("times", "steps", "heat", "work")
+FINALS = (
+    *("overview", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
+    *("steps", "timeline", "heat", "files", "directories", "stragglers", "torch_ops"),
+)
+CLASSES = ("io", "compute", "fetch", "transfer", "communication", "checkpoint")
+PIECES = 240
+MOST = (1 << 63) - 1
+# Columns whose texts are kept apart, and where.
+WORDS = {"cat": "cats", "name": "names", "fname": "fnames"}
+# Bytes of trace files from which their events are kept on disk.
+LARGE = 24 << 20
+# Spans that the sweep holds at a time, 16 bytes each; a single process may have more.
+SWEPT = 16_000_000
+
+TABLES = {
+    "p_processes": """process bigint, pid bigint, ppid bigint, host varchar, rank bigint,
+        name varchar, command varchar, events bigint, threads bigint, first_ns bigint,
+        last_ns bigint,
+        read_bytes bigint, write_bytes bigint, lost bigint, starts bigint, ends bigint,
+        recovered boolean, trace varchar""",
+    "p_blocks": "files bigint, damaged bigint, first_ns bigint, last_ns bigint",
+}
+
+
+def piece_shift(first: int, last: int, pieces: int = PIECES) -> int:
+    """The k for which pieces of 2^k ns, at multiples of it, cover the time with so many at most."""
+    shift = 0
+    while (last >> shift) - (first >> shift) >= pieces:
+        shift += 1
+    return shift
+
+
+def statement(name: str, **values: int) -> str:
+    text = (SQL / f"{name}.sql").read_text(encoding="utf-8")
+    for key, value in values.items():
+        text = text.replace(f"${key}", str(value))
+    return text
+
+
+class Store:
+    """Partial tables, in a database of its own that is gone afterwards."""
+
+    def __init__(self, threads: int = 0, memory: str = "500MB") -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise DFTracerError(INSTALL, exit_code=1) from None
+        self.threads = threads or len(os.sched_getaffinity(0))
+        self.place = tempfile.mkdtemp(prefix="dftracer-report-")
+        self.damages: list[Damage] = []
+        try:
+            self.connection = duckdb.connect()
+            self.run(f"set threads = {self.threads}")
+            self.run(f"set temp_directory = '{self.place}'")
+            self.run(f"set memory_limit = '{memory}'")
+            # A trace has an order of its own in ts; keeping that of the file costs memory.
+            self.run("set preserve_insertion_order = false")
+            self.run(statement("vocabulary"))
+            for name, columns in TABLES.items():
+                self.run(f"create table {name} ({columns})")
+        except BaseException:
+            shutil.rmtree(self.place, ignore_errors=True)
+            raise
+
+    def close(self) -> None:
+        self.connection.close()
+        shutil.rmtree(self.place, ignore_errors=True)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(self, sql: str) -> Any:
+        return self.connection.execute(sql)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = self.run(sql).fetchall()
+        return found
+
+    def fill(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """One statement for many rows: a row each takes DuckDB a transaction each."""
+        for at in range(0, len(rows), 500):
+            part = rows[at : at + 500]
+            marks = "(" + ", ".join("?" * len(part[0])) + ")"
+            values = [value for row in part for value in row]
+            sql = f"insert into {table} values {', '.join([marks] * len(part))}"
+            self.connection.execute(sql, values)
+
+    def add_block(
+        self, files: Sequence[Path], first_file: int = 0, explain: Sequence[Path] = ()
+    ) -> None:
+        """Reads whole trace files.
+
+        first_file: the number of the first one among all files. explain: all of these, in which
+        names are looked up that the block does not explain.
+        """
+        base = first_file << 32
+        trace = Trace(
+            files,
+            COLUMNS,
+            self.threads,
+            time_unit="ns",
+            summary=True,
+            explain=explain,
+            coded=("cat", "name", "fname", "access"),
+        )
+        # On disk DuckDB compresses; that is worth its time only if there is much.
+        large = sum(file.stat().st_size for file in files if file.exists()) > LARGE
+        if large:
+            self.run(f"attach '{os.path.join(self.place, 'events.duckdb')}' as disk")
+        events = "disk.e" if large else "memory.e"
+        self.connection.register("stream", trace)
+        self.run(f"create table {events} as {statement('events')}")
+        self.connection.unregister("stream")
+        if large:
+            self.run(f"create view e as from {events}")
+        for column, table in WORDS.items():
+            self.connection.register("words", trace.words(column))
+            self.run(f"create table {table} as from words")
+            self.connection.unregister("words")
+        found = trace.found
+        assert found is not None  # the stream has been read to its end
+        summary = summary_of(found)
+        self.damages.append(summary.damage)
+        self.fill(
+            "p_processes", [_process_row(base + i, p) for i, p in enumerate(summary.processes)]
+        )
+        (times,) = self.rows("select min(ts), max(ts + greatest(dur, 1) - 1) from e")
+        damaged = sum(summary.damage.troubles.values())
+        self.fill("p_blocks", [(len(files), damaged, *times)])
+        shift = piece_shift(*times) if times[0] is not None else 0
+        self._sweep(shift)
+        existing = {row[0] for row in self.rows("select table_name from duckdb_tables()")}
+        for name in PARTIALS:
+            sql = statement(f"partial/{name}", k=shift)
+            if name in BY_PROCESS:
+                sql = f"select * replace (process::bigint + {base} as process) from ({sql})"
+            if f"p_{name}" in existing:
+                self.run(f"insert into p_{name} by name {sql}")
+            else:
+                self.run(f"create table p_{name} as {sql}")
+        for name in ("kinds", "lanes", "windows", "sweep", "masks", *WORDS.values()):
+            self.run(f"drop table {name}")
+        if large:
+            self.run("drop view e")
+            self.run("detach disk")
+            os.unlink(os.path.join(self.place, "events.duckdb"))
+        else:
+            self.run("drop table e")
+
+    def export(self) -> dict[str, bytes]:
+        """The partial tables, as Parquet."""
+        found = {}
+        place = os.path.join(self.place, "export.parquet")
+        for (name,) in self.rows("select table_name from duckdb_tables() order by 1"):
+            self.run(f"copy {name} to '{place}' (format parquet, compression zstd)")
+            found[str(name)] = Path(place).read_bytes()
+        return found
+
+    def load(self, tables: dict[str, bytes]) -> None:
+        """Adds the partial tables of another store."""
+        existing = {row[0] for row in self.rows("select table_name from duckdb_tables()")}
+        place = os.path.join(self.place, "import.parquet")
+        for name, data in tables.items():
+            Path(place).write_bytes(data)
+            if name in existing:
+                self.run(f"insert into {name} by name from '{place}'")
+            else:
+                self.run(f"create table {name} as from '{place}'")
+
+    def _sweep(self, shift: int) -> None:
+        """Fills `sweep`: how long which lanes were open at once. docs/report.md tells of it."""
+        self.run(f"create or replace table kinds as {statement('kinds')}")
+        self.run(f"create or replace table lanes as {statement('lanes')}")
+        self.run(f"create or replace table windows as {statement('windows')}")
+        bits = "coalesce(bit_or(1::bigint << bit) filter (class = '{0}'), 0)::bigint as {0}_bits"
+        masks = ", ".join(bits.format(name) for name in CLASSES)
+        self.run(f"create or replace table masks as select {masks} from lanes")
+        self.run(
+            "create or replace table sweep (pass bigint, kind bigint, process bigint, key bigint, "
+            "lanes bigint, ns bigint)"
+        )
+        (last,) = self.rows("select max(pass) from lanes")
+        counts = self.rows("select process, count(*) from e where dur > 0 group by 1 order by 1")
+        for number in range((last[0] or 0) + 1):
+            for low, high in _ranges(counts):
+                spans = self.connection.sql(
+                    "select e.process::bigint, l.bit::bigint, e.ts, e.ts + e.dur "
+                    "from e join kinds k using (c, n) join lanes l "
+                    "on l.cat = k.cat and l.class is not distinct from k.class "
+                    f"where (l.known or l.pass = {number}) and e.ts is not null and e.dur > 0 "
+                    f"and e.process between {low} and {high}"
+                )
+                windows = self.connection.sql(
+                    "select process::bigint, id::bigint, start, stop from windows "
+                    f"where {number} = 0 and process between {low} and {high}"
+                )
+                swept = Longs(_reader.sweep(spans, windows, shift=shift))
+                self.connection.register("swept", swept)
+                self.run(f"insert into sweep select {number}, * from swept")
+                self.connection.unregister("swept")
+
+    def tables(self) -> dict[str, list[tuple[Any, ...]]]:
+        """The rows of every table of the report but the findings."""
+        self._number_processes()
+        ((first, last),) = self.rows("select min(first_ns), max(last_ns) from p_blocks")
+        shift = piece_shift(first, last) if first is not None else 0
+        self.run(f"create or replace table percentiles as {statement('final/percentiles')}")
+        found = {}
+        for name in FINALS:
+            columns = ", ".join(f'"{column.name}"' for column in SCHEMAS[name].columns)
+            found[name] = self.rows(
+                f"select {columns} from ({statement(f'final/{name}', k=shift)})"
+            )
+        return found
+
+    def _number_processes(self) -> None:
+        """In the order of the files; those that only metadata speak of are left out."""
+        self.run(
+            "create or replace table numbers as "
+            "select process, row_number() over (order by process) - 1 as number from p_processes "
+            "where events > 0 or starts > 0"
+        )
+
+
+def _process_row(number: int, process: Process) -> tuple[Any, ...]:
+    return (
+        number,
+        process.pid,
+        process.ppid,
+        process.host or None,
+        int(process.rank) if process.rank.isdecimal() else None,
+        process.name or None,
+        process.command or process.program or None,
+        process.events,
+        process.threads,
+        process.first,
+        process.last,
+        min(process.read_bytes, MOST),
+        min(process.write_bytes, MOST),
+        min(process.lost, MOST),
+        process.starts,
+        process.ends,
+        process.recovered,
+        process.trace,
+    )
+
+
+def _ranges(counts: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    """Neighbouring processes, together of at most SWEPT spans."""
+    low = high = None
+    total = 0
+    for process, count in counts:
+        if low is not None and high is not None and total + count > SWEPT:
+            yield low, high
+            low, total = None, 0
+        low = process if low is None else low
+        high = process
+        total += count
+    if low is not None and high is not None:
+        yield low, high

@@ -1,0 +1,201 @@
+"""The page as text: whole, harmless, bounded, and readable without the plots."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from support import report_tables
+
+from dftracer.errors import DFTracerError
+from dftracer.reports import script
+from dftracer.reports.model import SCHEMAS, Report, Table
+from dftracer.reports.page import LIMIT, page, write_page
+
+VOID = {"meta", "link", "input", "br", "img", "hr"}
+
+
+class Outline(HTMLParser):
+    """Every element with its attributes and text; complains about tags that do not match."""
+
+    def __init__(self, made: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self._open: list[str] = []
+        self.feed(made)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((self._open[-1] if self._open else "", data))
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def text(self) -> str:
+        return " ".join(data for tag, data in self.texts if tag not in ("script", "style"))
+
+
+@pytest.fixture(scope="module")
+def training() -> str:
+    return page(report_tables.training())
+
+
+def test_every_plot_has_its_numbers_in_a_table_under_it(training: str) -> None:
+    outline = Outline(training)
+    plots = [box for box in outline.all("div") if "data-figure" in box]
+    assert len(plots) >= 11
+    tables = {table["id"] for table in outline.all("table")}
+    for plot in plots:
+        assert plot["role"] == "img"
+        assert plot["aria-label"]
+        assert f"data-{plot['data-figure']}" in tables
+    assert len(outline.all("caption")) == len(outline.all("table"))
+    assert all(head["scope"] in ("col", "row") for head in outline.all("th"))
+    boxes = [box for box in outline.all("div") if box.get("class") == "scroll"]
+    assert len(boxes) == len(outline.all("table"))
+    assert all(box["tabindex"] == "0" and box["aria-labelledby"] for box in boxes)
+
+
+def test_the_tables_hold_the_numbers_in_units_of_people(training: str) -> None:
+    told = Outline(training).text()
+    for shown in ("52,000", "4.68 s", "openat", "rank 0", "31 %", "/data/train/class-0"):
+        assert shown in told
+
+
+def test_nothing_is_asked_of_a_network(training: str) -> None:
+    outline = Outline(training)
+    for tag, attributes in outline.elements:
+        for name in ("src", "href", "action", "data", "srcset", "poster"):
+            value = attributes.get(name) or ""
+            assert value.startswith(("#", "data:,")) or value == "", (tag, value)
+    (policy,) = [m for m in outline.all("meta") if m.get("http-equiv")]
+    assert "default-src 'none'" in str(policy["content"])
+    style = training[training.index("<style>") : training.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_ids_are_unique_and_every_link_leads_somewhere(training: str) -> None:
+    outline = Outline(training)
+    ids = [attributes["id"] for _, attributes in outline.elements if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    for link in outline.all("a"):
+        assert str(link["href"])[1:] in ids
+
+
+def test_findings_come_first_with_their_numbers(training: str) -> None:
+    outline = Outline(training)
+    sections = [section["id"] for section in outline.all("section")]
+    assert sections[:2] == ["findings", "overview"]
+    told = outline.text()
+    assert "fetch takes 24.1 ms of 80 ms a step" in told
+    assert "More DataLoader workers" in told
+
+
+def test_no_findings_are_said_to_be_none() -> None:
+    told = Outline(page(report_tables.training(findings=False))).text()
+    assert "Nothing to report: no rule found anything worth a look in this trace." in told
+
+
+def test_an_empty_trace_gets_a_page() -> None:
+    outline = Outline(page(report_tables.empty()))
+    assert "The trace holds no events." in outline.text()
+    assert [box for box in outline.all("div") if "data-figure" in box] == []
+    bare = page(Report(_no_rows()))
+    assert "The trace holds no events." in bare
+
+
+def _no_rows() -> dict[str, Table]:
+    return {name: Table(schema) for name, schema in SCHEMAS.items()}
+
+
+def test_names_stay_names() -> None:
+    made = page(report_tables.training(names=report_tables.HOSTILE))
+    outline = Outline(made)  # tags match: no name closed one or opened another
+    assert outline.all("img") == []
+    assert outline.all("svg") == []
+    assert len(outline.all("script")) == 3
+    assert len(outline.all("style")) == 1
+    assert all("onerror" not in a and "onload" not in a for _, a in outline.elements)
+    told = outline.text()
+    assert "</script><script>document.title='owned'</script>" in told
+    assert "<a href='http://example.invalid/'>a link</a>" in told
+    assert "\u05e9\u05dc\u05d5\u05dd" in told
+    # Direction overrides, control characters and halves of characters are not passed on.
+    assert not re.search("[\u202a-\u202e\u2028\u2029\x00-\x08\x1b\ud800-\udfff]", made)
+    assert "/deep" * 60 not in made
+    figures = made[made.index('id="figures">') : made.index('id="plotly"')]
+    assert "<a href" not in figures
+
+
+def test_a_hundred_thousand_files_are_a_small_page(tmp_path: Path) -> None:
+    report = report_tables.training(files=100_000)
+    size = write_page(str(tmp_path / "report.html"), report)
+    assert size < 10_000_000
+    told = Outline((tmp_path / "report.html").read_text("utf-8")).text()
+    assert "the first 1,000 of 100,000 rows" in told
+
+
+def test_a_page_of_the_worst_names_stays_below_the_limit() -> None:
+    """Every row of every table as long as it can be: rows give way."""
+    report = report_tables.training(files=3000, ranks=600, workers=3, epochs=1, steps=8)
+    for table in report.tables.values():
+        kinds = [column.kind for column in table.schema.columns]
+        table.rows = [
+            tuple("&\U0001f600" * 500 if kind == "text" and value is not None else value
+                  for kind, value in zip(kinds, row))
+            for row in table.rows
+        ]  # fmt: skip
+    assert len(page(report).encode()) < LIMIT
+
+
+def test_columns_of_nothing_are_left_out() -> None:
+    made = page(report_tables.training())
+    steps = made[made.index('id="data-steps"') :]
+    heads = re.findall(r"<button[^>]*>([^<]*)</button>", steps[: steps.index("</thead>")])
+    assert "fetch" in heads
+    assert "checkpoint" not in heads  # all zero
+    errors = made[made.index('id="data-calls"') :]
+    assert ">errors</button>" in errors[: errors.index("</thead>")]
+
+
+def test_plotly_takes_every_figure() -> None:
+    """It refuses what it does not know, the browser's half would say nothing."""
+    found = report_tables.training(names=report_tables.HOSTILE).figures
+    assert len(found) >= 11
+    for figure in found.values():
+        for at in range(len(figure.views)):
+            figure.plotly(at).to_json()
+
+
+def test_many_processes_are_grouped() -> None:
+    heat = report_tables.training(ranks=150, workers=1, epochs=1, steps=2).figures["heat"]
+    view = heat.views[0]
+    assert len(view.data[0]["z"]) == 201
+    assert heat.notes == ["100 processes with less to show are one row"]
+    assert len(heat.table) == 300
+
+
+def test_thousands_of_steps_are_drawn_in_groups() -> None:
+    report = report_tables.training(ranks=1, epochs=2, steps=1000)
+    steps = report.figures["steps"]
+    assert len(steps.views[0].data[0]["x"]) == 400
+    assert steps.notes == ["each bar is the mean of 5 of 2,000 steps in a row"]
+
+
+def test_without_plotly_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(DFTracerError, match=r"pip install 'pydftracer\[report\]'"):
+        page(report_tables.training())
