@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
@@ -43,22 +45,24 @@ def write_parquet(report: Report, directory: str) -> None:
     import duckdb
 
     place = _made(directory)
-    with duckdb.connect() as connection:
+    with duckdb.connect() as connection, tempfile.TemporaryDirectory() as scratch:
+        # Through JSON: a million rows as parameters of statements take minutes.
+        lines = os.path.join(scratch, "rows.json")
         for name, table in report.tables.items():
-            _fill(connection, table)
+            with open(lines, "w", encoding="utf-8", errors="surrogatepass") as file:
+                _write_lines(table, file)
+            columns = [f"'{c.name}': '{KINDS[c.kind]}'" for c in table.schema.columns]
             path = str(place / f"{name}.parquet").replace("'", "''")
-            connection.execute(f"copy {name} to '{path}' (format parquet)")
+            connection.execute(
+                f"copy (from read_json('{lines}', format = 'newline_delimited', "
+                f"columns = {{{', '.join(columns)}}})) to '{path}' (format parquet)"
+            )
 
 
-def _fill(connection: Any, table: Table) -> None:
-    columns = [f'"{column.name}" {KINDS[column.kind]}' for column in table.schema.columns]
-    connection.execute(f"create table {table.name} ({', '.join(columns)})")
-    marks = "(" + ", ".join("?" * len(columns)) + ")"
-    for at in range(0, len(table.rows), 500):
-        part = table.rows[at : at + 500]
-        values = [value for row in part for value in row]
-        sql = f"insert into {table.name} values {', '.join([marks] * len(part))}"
-        connection.execute(sql, values)
+def _write_lines(table: Table, to: TextIO) -> None:
+    columns = table.columns
+    for row in table.rows:
+        to.write(json.dumps(dict(zip(columns, map(_finite, row)))) + "\n")
 
 
 def _finite(value: Any) -> Any:

@@ -65,13 +65,14 @@ def _training(report: Report) -> list[str]:
         return []
     steps = sum(epoch["steps"] for epoch in epochs)
     trainers = len({epoch["process"] for epoch in epochs})
+    numbers = len({epoch["epoch"] for epoch in epochs})
     parts = []
     for column, name in SHARES:
         value = sum(epoch[column] for epoch in epochs)
         if value:
             parts.append(f"{name} {percent(value / whole)}")
     return [
-        f"training  {counted(steps, 'step')} in {counted(len(epochs), 'epoch')}, "
+        f"training  {counted(steps, 'step')} in {counted(numbers, 'epoch')}, "
         f"{counted(trainers, 'process', 'processes')}, {duration(whole / max(steps, 1))} a step",
         f"          {', '.join(parts)}",
     ]
