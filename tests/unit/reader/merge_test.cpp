@@ -17,10 +17,10 @@ using namespace dft::reader;
 struct Merged {
   explicit Merged(const std::vector<std::string>& texts, Align align = Align::kProven) {
     std::vector<std::shared_ptr<File>> files;
-    for (const std::string& text : texts) {
+    for (const std::string& given : texts) {
       auto file = std::make_shared<File>();
       file->index = static_cast<std::uint32_t>(files.size());
-      file->merged = text.find("\"MP\"") != std::string::npos;
+      file->merged = given.find("\"MP\"") != std::string::npos;
       files.push_back(file);
     }
     Survey survey;
