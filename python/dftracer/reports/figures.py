@@ -7,6 +7,7 @@ and takes the colours of `ROLES` from its style sheet.
 
 from __future__ import annotations
 
+import heapq
 import html
 import math
 from collections.abc import Callable, Sequence
@@ -237,6 +238,14 @@ def _log10(value: float) -> float:
 def derived(name: str, meaning: str, columns: Sequence[tuple[str, str, str]]) -> Schema:
     """The schema of a table that only a figure has."""
     return Schema(name, meaning, tuple(Column(*column) for column in columns))
+
+
+def largest(table: Table, most: int, *columns: str) -> list[dict[str, Any]]:
+    """The rows with the largest sums of these columns. A table may have a million rows, so no
+    dictionaries are made of the others."""
+    places = [table.columns.index(column) for column in columns]
+    found = heapq.nlargest(most, table.rows, key=lambda row: sum(row[at] or 0 for at in places))
+    return [dict(zip(table.columns, row)) for row in found]
 
 
 def process_names(report: Report) -> dict[int, str]:

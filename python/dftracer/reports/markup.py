@@ -40,12 +40,12 @@ def rows_of(name: str, shrink: int = 1) -> int:
     return max(10, MOST_ROWS.get(name, MOST_ROWS_ELSE) // shrink)
 
 
-def shown_columns(table: Table) -> list[int]:
-    """Those of the page: not the empty ones."""
+def shown_columns(table: Table, rows: Sequence[Sequence[object]]) -> list[int]:
+    """Those of the page: not what is empty in all the rows shown."""
     left = LEFT_OUT.get(table.name, ())
     found = []
     for at, column in enumerate(table.schema.columns):
-        values = [row[at] for row in table.rows]
+        values = [row[at] for row in rows]
         if column.name in left or all(value is None for value in values):
             continue
         if column.name in OPTIONAL and not any(values):
@@ -60,7 +60,7 @@ def table_html(
     """A table with a caption, sortable by its heads, in a box that scrolls by keyboard."""
     most = rows_of(table.name, shrink)
     rows = table.rows[:most]
-    columns = shown_columns(table)
+    columns = shown_columns(table, rows)
     facts = [note] if note else []
     if len(table.rows) > len(rows):
         facts.append(

@@ -16,6 +16,7 @@ from dftracer.reports.figures import (
     dots,
     height_of,
     label,
+    largest,
     log_times,
     merged,
     named_rows,
@@ -306,8 +307,8 @@ def files(report: Report) -> Figure | None:
     most = 0
     for view in ("Time", "Bytes"):
         weight = _spent if view == "Time" else _moved
-        rows = sorted(table, key=lambda row: -weight(row))[:20]
-        rows = [row for row in rows if weight(row) > 0]
+        columns = ("total_ns",) if view == "Time" else ("read_bytes", "write_bytes")
+        rows = [row for row in largest(table, 20, *columns) if weight(row) > 0]
         if not rows:
             continue
         most = max(most, len(rows))

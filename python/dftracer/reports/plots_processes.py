@@ -89,19 +89,22 @@ MEASURES = (
 
 
 def heat(report: Report) -> Figure | None:
-    rows = report.table("heat").dicts()
-    if not rows:
+    table = report.table("heat")
+    if not table.rows:
         return None
+    # There may be a million rows, so they stay tuples.
+    at = {name: place for place, name in enumerate(table.columns)}
+    who, begin = at["process"], at["start_ns"]
+    rows = table.rows
     origin = start_of(report)
     names = process_names(report)
-    length = rows[0]["dur_ns"]
-    first, last = (f(row["start_ns"] for row in rows) for f in (min, max))
+    length = rows[0][at["dur_ns"]]
+    first, last = (f(row[begin] for row in rows) for f in (min, max))
     pieces = (last - first) // length + 1
-    busy: dict[int, int] = {}
-    for row in rows:
-        busy[row["process"]] = busy.get(row["process"], 0) + row["io_ns"] + row["compute_ns"]
+    sums = _heat_sums(table)
+    busy = {process: one["io_ns"] + one["compute_ns"] for process, one in sums.items()}
     kept = sorted(sorted(busy, key=lambda process: (-busy[process], process))[:MOST_ROWS])
-    place = {process: at for at, process in enumerate(kept)}
+    place = {process: number for number, process in enumerate(kept)}
     others = len(busy) - len(kept)
     labels = [label(names.get(process, str(process)), 36) for process in kept]
     if others:
@@ -109,13 +112,16 @@ def heat(report: Report) -> Figure | None:
     scale, unit = units.scale_of(pieces * length)
     views = []
     for name, column, meaning in MEASURES:
-        if not any(row[column] for row in rows):
+        if not any(one[column] for one in sums.values()):
             continue
         grid = [[0.0] * pieces for _ in labels]
+        value = at[column]
         for row in rows:
-            at = place.get(row["process"], len(kept))
-            weight = 1 if row["process"] in place else 1 / others
-            grid[at][(row["start_ns"] - first) // length] += row[column] * weight
+            line = place.get(row[who])
+            if line is None:
+                grid[-1][(row[begin] - first) // length] += row[value] / others
+            else:
+                grid[line][(row[begin] - first) // length] += row[value]
         share = column != "bytes"
         most = length if share else max(map(max, grid)) or 1
         views.append(
@@ -136,7 +142,7 @@ def heat(report: Report) -> Figure | None:
         "Processes over time",
         "One row a process; the darker or brighter, the busier.",
         views,
-        _heat_table(rows, names),
+        _heat_table(sums, names),
         height=height_of(len(labels), 22 if len(labels) <= 24 else 14 if len(labels) <= 45 else 4),
         notes=[f"{others:,} processes with less to show are one row"] if others else [],
         origin=origin,
@@ -176,7 +182,26 @@ def _numbered(labels: list[str]) -> dict[str, Any]:
     return {**axis, "tickvals": axis["tickvals"][::every], "ticktext": labels[::every]}
 
 
-def _heat_table(rows: list[dict[str, Any]], names: dict[int, str]) -> Table:
+HEAT_SUMS = ("io_ns", "unhidden_io_ns", "compute_ns", "ops", "bytes")
+
+
+def _heat_sums(table: Table) -> dict[int, dict[str, int]]:
+    """By process; and where the piece with the most I/O begins."""
+    places = [(name, table.columns.index(name)) for name in HEAT_SUMS]
+    who, begin, io = (table.columns.index(name) for name in ("process", "start_ns", "io_ns"))
+    found: dict[int, dict[str, int]] = {}
+    for row in table.rows:
+        one = found.get(row[who])
+        if one is None:
+            one = found[row[who]] = dict.fromkeys((*HEAT_SUMS, "most", "busiest_ns"), 0)
+        for name, place in places:
+            one[name] += row[place] or 0
+        if (row[io] or 0) > one["most"]:
+            one["most"], one["busiest_ns"] = row[io], row[begin]
+    return found
+
+
+def _heat_table(sums: dict[int, dict[str, int]], names: dict[int, str]) -> Table:
     schema = derived(
         "heat",
         "one row a process: the sums of its row, and when it did the most I/O",
@@ -191,19 +216,12 @@ def _heat_table(rows: list[dict[str, Any]], names: dict[int, str]) -> Table:
             ("busiest_ns", "int", "the piece of time with the most I/O, from the first event on"),
         ],
     )
-    columns = ("io_ns", "unhidden_io_ns", "compute_ns", "ops", "bytes")
-    sums: dict[int, list[int]] = {}
-    best: dict[int, tuple[int, int]] = {}
-    for row in rows:
-        process = row["process"]
-        added = sums.setdefault(process, [0] * len(columns))
-        for at, column in enumerate(columns):
-            added[at] += row[column] or 0
-        best[process] = max(best.get(process, (-1, 0)), (row["io_ns"] or 0, row["start_ns"]))
-    return Table(
-        schema,
-        [(p, names.get(p, ""), *sums[p], best[p][1] if best[p][0] else None) for p in sorted(sums)],
-    )
+    rows = []
+    for process in sorted(sums):
+        one = sums[process]
+        busiest = one["busiest_ns"] if one["most"] else None
+        rows.append((process, names.get(process, ""), *(one[key] for key in HEAT_SUMS), busiest))
+    return Table(schema, rows)
 
 
 def stragglers(report: Report) -> Figure | None:
