@@ -91,6 +91,7 @@ def test_slower_beyond_noise_fails_and_names_the_part() -> None:
     told = "\n".join(lines(found))
     assert "Slower: step time" in told
     assert "slower by more than the 5 % that are allowed" in told
+    assert "<strong>Slower: step time" in found._repr_html_()
     assert "new finding: Half of the reads are smaller than 4 KB" in told
     assert not compare(after, before, 50).too_slow
     assert not compare(before, after, 5).too_slow

@@ -15,11 +15,13 @@ import pytest
 from support import chromium, report_tables
 from support.chromium import Chromium
 
+from dftracer import reports
 from dftracer.reports.compare import compare
 from dftracer.reports.page import write_page
 
 pytestmark = pytest.mark.skipif(chromium.find() is None, reason="chromium is not installed (apt)")
 
+DATA = Path(__file__).parents[1] / "data"
 DRAWN = "document.documentElement && document.documentElement.dataset.drawn"
 # The boxes in which no mark is to be seen.
 UNDRAWN = """
@@ -178,6 +180,17 @@ def test_paper_is_light_with_the_tables_opened(pages: dict[str, Path], browser: 
     browser.evaluate("dispatchEvent(new Event('afterprint'))")
     browser.call("Emulation.setEmulatedMedia", media="")
     assert browser.evaluate("document.querySelectorAll('details.data[open]').length") == 0
+
+
+@pytest.mark.parametrize("name", ["ours.pfw.gz", "dftracer-2.2.0.pfw.gz", "torch-2.13.trace.json"])
+def test_real_traces_and_those_of_others_are_drawn(
+    name: str, tmp_path: Path, browser: Chromium
+) -> None:
+    write_page(str(tmp_path / "page.html"), reports.load(DATA / name))
+    show(browser, tmp_path / "page.html")
+    assert browser.evaluate("document.querySelectorAll('.draw').length") >= 5
+    assert browser.evaluate(UNDRAWN) == []
+    assert browser.console == []
 
 
 @pytest.mark.parametrize("width", [360, 768])

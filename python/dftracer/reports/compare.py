@@ -114,6 +114,13 @@ class Comparison:
             return False
         return self.main.percent > self.limit and self.main.verdict in ("slower", "")
 
+    def _repr_html_(self) -> str:
+        from dftracer.reports.compare_text import verdict
+        from dftracer.reports.markup import escaped
+
+        told = f"<p><strong>{escaped(verdict(self)[1])}</strong></p>"
+        return told + "".join(table._repr_html_() for table in self.tables.values())
+
     def figures(self) -> dict[str, Figure]:
         from dftracer.reports.plots_compare import PLOTS
 
