@@ -119,7 +119,11 @@ TEST_CASE("merge: a trace without a key joins the one process that it can be") {
   CHECK(both.pids == std::vector<std::int64_t>{7});
   const std::string& line = both.lines.back();
   CHECK(line.find(R"("ts":1500,"dur":1,"ph":"X","args":{"s":"a b","ts_ns":1500000,"dur_ns":1750,)"
-                  R"("trace":")") != std::string::npos);
+                  R"("pid":7,"tid":9,"trace":")") != std::string::npos);
+  // Its thread has a row beside the process's own, and its number again when it is alone.
+  CHECK(line.find(R"("pid":7,"tid":9,)") > line.find("args"));
+  const Merged again({both.text});
+  CHECK(again.lines.back() == line);
   // Two that it can be: it is a row of its own.
   CHECK(Merged({keyed, start(7, "b") + event(7), other}).pids.size() == 3);
 }
