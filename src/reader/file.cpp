@@ -58,7 +58,8 @@ bool is_document(std::string_view text) {
   if (stop != nullptr) return true;
   // Not whole within the probe: either a document, or a broken or very long first line.
   if (text.find("\"traceEvents\"") != std::string_view::npos) return true;
-  return line.find(':') == std::string_view::npos;  // `{` alone, its members on the next lines
+  // `{` alone, its members on the next lines. A stray one before a trace in lines has none.
+  return line.find(':') == std::string_view::npos && *skip_space(p + 1) == '"';
 }
 
 int digits_of(std::string_view metric) {

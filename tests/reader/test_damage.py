@@ -69,6 +69,7 @@ CASES: dict[str, tuple[bytes, str, int, str]] = {
     "a wrong count": (b"".join(MEMBERS) + MISCOUNTED, ".pfw.gz", 305, "wrong_count"),
     "a broken line": (PLAIN.replace(line(7), b'{"id":7,"name"'), ".pfw", 299, "bad_line"),
     "NUL bytes": (PLAIN.replace(line(7), bytes(50)), ".pfw", 299, "bad_line"),
+    "a bracket in front": (b"{" + PLAIN, ".pfw", 300, "bad_line"),
     "no object": (PLAIN.replace(line(7), b"[1,2,3]"), ".pfw", 299, "bad_line"),
     "another object": (PLAIN.replace(line(7), b'{"a":1}'), ".pfw", 299, "not_a_record"),
     "bad text": (PLAIN.replace(b'"name":"n"', b'"name":"\xff"', 1), ".pfw", 300, "bad_text"),

@@ -107,7 +107,13 @@ class Store:
         self.close()
 
     def run(self, sql: str) -> Any:
-        return self.connection.execute(sql)
+        import duckdb
+
+        try:
+            return self.connection.execute(sql)
+        except duckdb.Error as error:  # no space, no memory
+            text = " ".join(str(error).split("\n")[0].split())
+            raise DFTracerError(f"DuckDB: {text}", exit_code=1) from None
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = self.run(sql).fetchall()
