@@ -1,4 +1,5 @@
--- Files that the programs used. The pattern is what three quarters of the transfers are.
+-- Files that the programs used, then pipes and the like, which have no name. The pattern is what three
+-- quarters of the transfers are.
 with f as (
   select fname, big(sum(opens)) as opens, big(sum(reads)) as reads, big(sum(writes)) as writes,
     big(sum(metadata)) as metadata, big(sum(read_bytes)) as read_bytes, big(sum(write_bytes)) as write_bytes,
@@ -24,4 +25,4 @@ select fname, opens, reads, writes, metadata, read_bytes, write_bytes, total_ns,
   case when read_bytes > read_extent then read_bytes - read_extent else 0 end as reread_bytes,
   processes
 from f left join u using (fname)
-order by total_ns desc, fname
+order by regexp_matches(fname, '^(pipe|socket|anon_inode):'), total_ns desc, fname
