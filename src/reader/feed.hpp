@@ -73,7 +73,7 @@ class FileFeed {
   bool streaming_ = false;
   bool in_member_ = false;
   bool member_text_ = false;  // some of it has come out
-  bool skipping_ = false;  // inside a line that is too long
+  bool skipping_ = false;     // inside a line that is too long
   std::uint64_t member_start_ = 0;
   std::uint64_t raw_offset_ = 0;
   std::size_t raw_at_ = 0;
