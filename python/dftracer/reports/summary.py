@@ -43,12 +43,13 @@ def _head(report: Report) -> list[str]:
     parts = [
         f"{roles.count(role)} {role}" for role in ("main", "worker", "helper") if role in roles
     ]
-    where = counted(facts["hosts"], "host")
+    # A trace of another tool may not say where it was made.
+    where = f" on {counted(facts['hosts'], 'host')}" if facts["hosts"] else ""
     if facts["ranks"]:
         where += f", {counted(facts['ranks'], 'rank')}"
     lines = [
         f"job       {duration(facts['job_ns'] or 0)}, "
-        f"{counted(facts['processes'], 'process', 'processes')} ({', '.join(parts) or 'none'}) on "
+        f"{counted(facts['processes'], 'process', 'processes')} ({', '.join(parts) or 'none'})"
         f"{where}; {counted(facts['events'], 'event')} in {counted(facts['traces'], 'trace')}"
     ]
     lines += _training(report)
