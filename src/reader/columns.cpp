@@ -238,7 +238,7 @@ std::int32_t BatchMaker::path_of(const Event& event, const Field& path) {
   return static_cast<std::int32_t>(index);
 }
 
-void BatchMaker::note_call(const Event& event, const Field& path, Touch touch, std::int64_t offset,
+void BatchMaker::note_call(const Event& event, std::int32_t path, Touch touch, std::int64_t offset,
                            std::int64_t ret, std::int64_t bytes) {
   if (touch == Touch::kTransfer && bytes == 0) return;
   FileCall call{};
@@ -262,7 +262,7 @@ void BatchMaker::note_call(const Event& event, const Field& path, Touch touch, s
       if (ret < 0 || whence > 1) return;  // failed, or from an end that nobody told
     }
   }
-  call.path = path_of(event, path);
+  call.path = path;
   batch_.calls.push_back(call);
 }
 
@@ -329,6 +329,8 @@ void BatchMaker::add(const Event& event) {
   }
   const Field* path = by_column[static_cast<std::size_t>(Col::kFname)];
   const bool places = slot(Col::kPosition) >= 0 || slot(Col::kAccess) >= 0;
+  const std::int32_t path_index =
+      path != nullptr && (places || slot(Col::kFname) >= 0) ? path_of(event, *path) : 0;
   if (slot(Col::kBytes) >= 0 || places) {
     bool fresh = false;
     KindOf& kind = kinds_.row(kinds_.find(event.name.raw, event.category.raw, 0, fresh));
@@ -346,13 +348,13 @@ void BatchMaker::add(const Event& event) {
         const auto c = static_cast<std::size_t>(column);
         return by_column[c] != nullptr ? values[c] : kUnknown;
       };
-      note_call(event, *path, kind.touch, value(Col::kOffset), value(Col::kRet), bytes);
+      note_call(event, path_index, kind.touch, value(Col::kOffset), value(Col::kRet), bytes);
     }
   }
   if (const int at = slot(Col::kFname); at >= 0) {
     ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
     set_valid(data, batch_.rows, path != nullptr);
-    data.ints.push_back(path == nullptr ? 0 : path_of(event, *path));
+    data.ints.push_back(path_index);
   }
   batch_.process_of.push_back(static_cast<std::int32_t>(process));
   if (slot(Col::kArgs) >= 0 || slot(Col::kExtra) >= 0) rest(event, event_args ? taken : 0);

@@ -127,7 +127,7 @@ class BatchMaker {
   void word(Col column, const Text& text, bool valid_utf8);
   void rest(const Event& event, std::uint64_t taken);
   std::int32_t path_of(const Event& event, const Field& path);
-  void note_call(const Event& event, const Field& path, Touch touch, std::int64_t offset,
+  void note_call(const Event& event, std::int32_t path, Touch touch, std::int64_t offset,
                  std::int64_t ret, std::int64_t bytes);
   [[nodiscard]] int slot(Col column) const { return slots_[static_cast<std::size_t>(column)]; }
   std::int32_t word_index(Col column, TextTable<None>& table, std::string_view raw, bool escaped,

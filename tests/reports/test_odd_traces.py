@@ -13,7 +13,9 @@ from support.command import dftracer
 from support.planned import Program, training
 
 from dftracer import reports
+from dftracer.errors import DFTracerError
 from dftracer.reports.model import SCHEMAS
+from dftracer.reports.store import Store
 from dftracer.reports.summary import summarise
 
 DATA = Path(__file__).parents[1] / "data"
@@ -160,3 +162,10 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         done = dftracer("report", *words, cwd=tmp_path, expect=code)
         assert done.stdout == ""
         assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_what_duckdb_cannot_do_is_one_line() -> None:
+    with Store(1) as store, pytest.raises(DFTracerError, match="nowhere") as caught:
+        store.run("from nowhere")
+    assert "\n" not in str(caught.value)
+    assert not Path(store.place).exists()

@@ -14,16 +14,17 @@ with steps as (
   from p_work where cat = 'data' and name = 'item' and process not in (select process from p_steps)
   group by process
 ), kinds as (
-  select 'rank' as kind, 0::bigint as family, * from steps
-  union all by name select 'rank' as kind, 0::bigint as family, b.* from bytes b
+  select 'rank' as kind, '' as family, * from steps
+  union all by name select 'rank' as kind, '' as family, b.* from bytes b
     where process in (select process from p_steps)
-  union all by name select 'worker' as kind, p.ppid as family, i.* from items i join p_processes p using (process)
+  union all by name select 'worker' as kind, concat(p.host, ' ', p.ppid) as family, i.*
+    from items i join p_processes p using (process)
 ), medians as (
   select kind, family, measure, quantile_disc(value, 0.5) as median, count(*) as members
   from kinds group by all
 )
 select kind, n.number as process,
-  coalesce(p.rank, (select min(q.rank) from p_processes q where q.pid = p.ppid)) as rank,
+  coalesce(p.rank, (select min(q.rank) from p_processes q where q.pid = p.ppid and q.host is not distinct from p.host)) as rank,
   measure, value, count, median, case when median > 0 then value / median end as ratio
 from kinds join medians using (kind, family, measure) join numbers n using (process) join p_processes p using (process)
 where members > 1
