@@ -32,7 +32,7 @@ ROLES = {
     "write": ("#e08a00", "#f2ab3a"),
     "hidden": ("#3d9fd6", "#74c1ee"),
     "unhidden": ("#d55e00", "#ef7d2f"),
-    "other": ("#c0c8d0", "#4a5561"),
+    "other": ("#bcc4cd", "#5c6773"),
     "before": ("#a3abb5", "#77828e"),
     "after": ("#0067a5", "#4c9fdb"),
     "s0": ("#0067a5", "#4c9fdb"),

@@ -157,7 +157,15 @@ def _spec(figure: Figure) -> dict[str, Any]:
 def title_of(report: Report) -> str:
     """What was run, as far as the trace tells."""
     rows = report.table("processes").dicts()
-    rows.sort(key=lambda row: (row["role"] != "main", row["first_ns"] or 0))
+    trainers = set(report.table("steps").column("process"))
+    # A shell that started it all says less than what trained.
+    rows.sort(
+        key=lambda row: (
+            row["process"] not in trainers,
+            row["role"] != "main",
+            row["first_ns"] or 0,
+        )
+    )
     for row in rows:
         command = (row["command"] or "").strip()
         if command:
