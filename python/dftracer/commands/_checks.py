@@ -240,7 +240,7 @@ def _is_ours(path: str) -> bool:
 # Extra of the package: the module that it brings, and what that is for.
 _EXTRAS = {
     "view": ("viztracer", "dftracer view"),
-    "report": ("duckdb", "queries"),
+    "report": ("duckdb", "reports and queries"),
     "dynamo": ("torch", "PyTorch's regions"),
     "dask": ("dask", "clusters"),
 }
