@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a run says something about the change and not about luck.
+# HYPOTHESIS_PROFILE=search looks for others, and for more of them.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("search", max_examples=2000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # Not a package: a directory `perfetto` with an __init__.py would hide the library of that name.
 sys.path.insert(0, str(Path(__file__).parent / "perfetto"))
