@@ -83,3 +83,5 @@ def _print(found: TraceSummary, limit: int, quiet: bool) -> None:
         f"{counted(len(found.processes), 'process', 'processes')}, "
         f"{bytes_text(found.damage.bytes_read)} read of {bytes_text(found.size)}"
     )
+    if bad and not quiet:
+        print("`dftracer recover FILE` makes a file whole, from every record that can be read")
