@@ -31,7 +31,7 @@ say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench programs cpython pythons dlio)
 .PHONY: $(BOOTSTRAPS)
@@ -95,10 +95,6 @@ test-torch-slow: bootstrap-test stage package ## PyTorch: Lightning, and Hugging
 	$(call say,Lightning and Hugging Face)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-torch-slow.txt
 	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/pytorch/slow
-
-.PHONY: bench-torch
-bench-torch: bootstrap-bench stage package ## What tracing costs a training loop
-	@$(BIN)/python benchmarks/torch_training.py $(BENCH_ARGS)
 
 .PHONY: test-programs
 test-programs: bootstrap-programs stage ## PostgreSQL, redis, fio and stress-ng, bare and traced
@@ -186,9 +182,22 @@ format: bootstrap-test ## Rewrite sources in the project's format
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
 
 .PHONY: bench
-bench: bootstrap-bench stage package ## Measure the costs and print a table
-	@if [ ! -f benchmarks/run.py ]; then echo "benchmarks/run.py is missing"; exit 1; fi
+bench: bench-calls $(if $(BENCH_ARGS),,bench-reading bench-torch) ## Measure the costs and print tables
+
+.PHONY: bench-calls
+bench-calls: bootstrap-bench stage package ## … what recording costs a program (BENCH_ARGS: of this one)
 	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+
+.PHONY: bench-reading
+bench-reading: bootstrap-bench stage package ## … how fast traces are read, merged and reported on
+	@$(BIN)/python benchmarks/reading.py
+	@$(BIN)/python benchmarks/merging.py --repeats 3
+	@$(BIN)/python benchmarks/reporting.py
+
+.PHONY: bench-torch
+bench-torch: bootstrap-bench stage package ## … what tracing costs PyTorch: an operation, a training loop
+	@$(BIN)/python benchmarks/torch_dynamo.py
+	@$(BIN)/python benchmarks/torch_training.py
 
 .PHONY: wheel
 wheel: bootstrap-build ## Build a wheel into dist/
