@@ -59,7 +59,7 @@ def test_a_program_is_recorded_and_its_streams_pass_through(tmp_path: Path) -> N
     assert said["processes"] == str(len(processes)) == "1"
     assert said["events"] == str(events_in(processes))
     assert str(tmp_path / "in") in {event.path for event in processes[0].events}
-    assert "next: dftracer info d (or view, for the timeline)\n" in done.stderr
+    assert "next: dftracer report d (or info, or view for the timeline)\n" in done.stderr
     sizes = sum(path.stat().st_size for path in (tmp_path / "d").glob("*.pfw.gz"))
     assert said["bytes"] in (f"{sizes} B", f"{sizes / 1000:.3g} KB")
 

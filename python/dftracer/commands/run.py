@@ -343,7 +343,7 @@ def _summary(
         return notes
     if sums.events == 0:
         return [*notes, f"next: dftracer doctor {_quoted(where)}"]
-    return [first, *notes, f"next: dftracer info {_quoted(where)} (or view, for the timeline)"]
+    return [first, *notes, f"next: dftracer report {_quoted(where)} (or info, or view for the timeline)"]
 
 
 def _why_empty(own: _native.Run, sums: _native.Sums, command: Sequence[str]) -> str:
