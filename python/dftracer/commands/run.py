@@ -343,7 +343,8 @@ def _summary(
         return notes
     if sums.events == 0:
         return [*notes, f"next: dftracer doctor {_quoted(where)}"]
-    return [first, *notes, f"next: dftracer report {_quoted(where)} (or info, or view for the timeline)"]
+    then = f"next: dftracer report {_quoted(where)} (or info, or view for the timeline)"
+    return [first, *notes, then]
 
 
 def _why_empty(own: _native.Run, sums: _native.Sums, command: Sequence[str]) -> str:
