@@ -377,7 +377,6 @@ void close(Session& s) {
   if (spool == nullptr) return;
   s.writer->stop();
   sink::Encoder::Traffic traffic{};
-  const bool measured = measure_traffic(s, traffic);
   std::uint64_t lost = 0;
   bool done = false;
   bool told = false;
@@ -385,6 +384,8 @@ void close(Session& s) {
   Amounts amounts{};
   {
     Locked locked(s.sink->lock());
+    // With the lock, so that the writer is not between a write of ours and the note of it.
+    const bool measured = measure_traffic(s, traffic);
     // A preloaded process that did nothing of interest leaves no file: there may be thousands.
     unused = s.preloaded && spool->head().trace_size == 0 && s.sink->is_unused();
     done = unused || s.sink->finish(s.config.inc_metadata, false, measured ? &traffic : nullptr);
