@@ -37,14 +37,14 @@ print(sum(row.count for row in found.rows), sum(row.total for row in found.rows)
 ARROW = """
 import sys, duckdb
 from dftracer.trace import read
-duckdb.execute("set threads = {threads}")
+duckdb.execute("set threads = {threads}; set enable_progress_bar = false")
 events = read(sys.argv[1:], columns=["name", "dur"], threads={threads})
 rows = duckdb.sql("select name, count(*), sum(dur) from events group by all").fetchall()
 print(sum(row[1] for row in rows), int(sum(row[2] for row in rows)))
 """
 DUCKDB = """
 import sys, duckdb
-duckdb.execute("set threads = {threads}")
+duckdb.execute("set threads = {threads}; set enable_progress_bar = false")
 rows = duckdb.sql('''select name, count(*), sum(dur) from read_json($1,
   format = 'newline_delimited', ignore_errors = true,
   columns = {{name: 'varchar', cat: 'varchar', ph: 'varchar', dur: 'bigint'}})
