@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from support import intercept
 
-MODES = pytest.mark.parametrize("mode", intercept.MODES)
 BYTES = 8 << 20
 READS = ("read", "pread", "readv", "preadv", "fread", "fgetc", "fgets", "getline")
 WRITES = ("write", "pwrite", "writev", "pwritev", "fwrite", "fputs", "fprintf", "putc", "dprintf")
@@ -35,7 +34,7 @@ def ends(place: Path, mode: str, way: str, directories: str) -> dict[str, int]:
     return run.one.end
 
 
-@MODES
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize(
     ("way", "directories"),
     # A hundred thousand events say no more than these.
@@ -61,7 +60,7 @@ def test_bytes_seen_are_bytes_moved(place: Path, mode: str, way: str, directorie
         assert end["write_total"] <= 100, end
 
 
-@MODES
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize("way", ["inlined getc", "fgetws", "fputws"])
 def test_bytes_that_bypass_the_calls_are_counted_with_the_buffer(
     place: Path, mode: str, way: str
@@ -73,14 +72,14 @@ def test_bytes_that_bypass_the_calls_are_counted_with_the_buffer(
     assert abs(end[f"{what}_total"] - BYTES) <= 8192, end
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_what_was_not_seen_shows(place: Path, mode: str) -> None:
     end = ends(place, mode, "unseen", "all")
     assert end["write_seen"] == 0
     assert abs(end["write_total"] - BYTES) <= BYTES // 1000
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_mapped_bytes_are_not_read(place: Path, mode: str) -> None:
     end = ends(place, mode, "map", "all")
     assert end["read_seen"] == 0

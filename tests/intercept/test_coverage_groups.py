@@ -60,7 +60,7 @@ TABLE = ROOT / "src" / "intercept" / "table.def"
 OFFSETS = ("", "64")  # off_t as it is, and with _FILE_OFFSET_BITS=64: other names are called
 
 
-@pytest.mark.parametrize("mode", intercept.MODES)
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize("offsets", OFFSETS)
 @pytest.mark.parametrize("name", GROUPS)
 def test_every_call_with_its_arguments(tmp_path: Path, name: str, offsets: str, mode: str) -> None:
@@ -82,7 +82,7 @@ FORTIFIED = """__open_2 __open64_2 __openat_2 __openat64_2 __read_chk __pread_ch
     __fread_unlocked_chk __fgetws_chk"""
 
 
-@pytest.mark.parametrize("mode", intercept.MODES)
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize("offsets", OFFSETS)
 def test_fortified_calls_have_the_names_that_were_written(
     tmp_path: Path, offsets: str, mode: str

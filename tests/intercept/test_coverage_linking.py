@@ -10,7 +10,6 @@ from support import intercept, traces
 from support.build import compile_c
 from support.run import run as run_bare
 
-MODES = pytest.mark.parametrize("mode", intercept.MODES)
 # What work() of cov_lib.c and cov_linked.c does to its file.
 WORK = ["open", "write", "close", "open", "write", "close", "fopen", "fwrite", "fclose"]
 TEXT = "direct\ntable\nstream\n"
@@ -45,7 +44,7 @@ def names(process: intercept.Process, path: Path) -> list[str]:
     return [event.name for event in process.events if event.path == str(path)]
 
 
-@MODES
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize("how", LINKED)
 def test_a_program_linked_so(place: Path, mode: str, how: str) -> None:
     program = intercept.program("cov_linked", mode, "-O2", *LINKED[how])
@@ -58,7 +57,7 @@ def test_a_program_linked_so(place: Path, mode: str, how: str) -> None:
     assert names(run.one, after) == (WORK if mode == intercept.PRELOAD else [])
 
 
-@MODES
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize("how", ["lazy", "partial", "full", "noplt", "gnu-hash", "sysv-hash"])
 @pytest.mark.parametrize(
     "way", ["early", "lazy", "local", "global", "deep", "lazydeep", "thread", "below"]
@@ -72,7 +71,7 @@ def test_a_library_loaded_so(place: Path, mode: str, way: str, how: str) -> None
     assert names(run.one, file) == WORK
 
 
-@MODES
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize("way", ["lazy", "local", "deep", "thread", "again"])
 def test_a_library_found_by_its_name(place: Path, mode: str, way: str) -> None:
     """The loader looks for it along the caller's search path, which it goes on knowing."""
@@ -87,7 +86,7 @@ def test_a_library_found_by_its_name(place: Path, mode: str, way: str) -> None:
     assert names(run.one, file) == WORK * times
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_libraries_that_come_and_go(place: Path, mode: str) -> None:
     program = intercept.program("cov_dl", mode)
     words: list[str | Path] = []
@@ -102,7 +101,7 @@ def test_libraries_that_come_and_go(place: Path, mode: str) -> None:
         assert names(run.one, file) == WORK * times, file
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_a_library_that_asks_for_the_next_function(place: Path, mode: str) -> None:
     """Its own pointer may lead past us; then the bytes show as not seen, and nothing is doubled."""
     program = intercept.program("cov_dl", mode)
@@ -116,7 +115,7 @@ def test_a_library_that_asks_for_the_next_function(place: Path, mode: str) -> No
         assert end["write_total"] - end["write_seen"] >= len("next\n")
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_a_library_that_stands_before_libc(place: Path, mode: str) -> None:
     """Its function is called as before, and the call is one event."""
     wrapper = library("-DWRAPS")

@@ -8,7 +8,6 @@ import pytest
 from support import intercept
 from support.run import run as run_bare
 
-MODES = pytest.mark.parametrize("mode", intercept.MODES)
 ALL = {"DFTRACER_DATA_DIR": "all"}
 
 
@@ -19,14 +18,14 @@ def place(tmp_path: Path) -> Path:
     return work
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_every_byte_of_a_name(place: Path, mode: str) -> None:
     program = intercept.program("cov_paths", mode, *intercept.ODD)
     run = intercept.traced(program, place, mode=mode, cwd=place, env=ALL)
     intercept.compare(run.one, place)
 
 
-@MODES
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize("directories", ["all", "{place}", "/none"])
 def test_bad_pointers_are_refused_and_not_read(place: Path, mode: str, directories: str) -> None:
     program = intercept.program("cov_paths", mode, *intercept.ODD)
@@ -43,7 +42,7 @@ def test_bad_pointers_are_refused_and_not_read(place: Path, mode: str, directori
             assert event.args["errno"] > 0
 
 
-@MODES
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize("where", ["deep", "gone"])
 def test_a_directory_without_a_path(place: Path, mode: str, where: str) -> None:
     """Calls are recorded; what they are about is never taken for a file that it is not."""
@@ -65,7 +64,7 @@ def test_a_directory_without_a_path(place: Path, mode: str, where: str) -> None:
         assert path is None or not path.startswith("/") or path.startswith(f"{place}/"), path
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_seventy_thousand_names(place: Path, mode: str) -> None:
     program = intercept.program("cov_places", mode)
     run = intercept.traced(program, "names", mode=mode, cwd=place)

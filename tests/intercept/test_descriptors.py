@@ -26,14 +26,14 @@ def only(processes: list[intercept.Process]) -> intercept.Process:
     return processes[0]
 
 
-@pytest.mark.parametrize("mode", intercept.MODES)
+@intercept.IN_EACH_MODE
 def test_descriptors_of_one_process(place: Path, mode: str) -> None:
     program = intercept.program("cov_fds", mode, *intercept.ODD)
     run = intercept.traced(program, place, mode=mode, cwd=place, env=ALL)
     intercept.compare(run.one, place)
 
 
-@pytest.mark.parametrize("mode", intercept.MODES)
+@intercept.IN_EACH_MODE
 def test_descriptors_given_by_the_shell(place: Path, mode: str) -> None:
     program = intercept.program("cov_given", mode, *intercept.ODD)
     words = ("r0", "r3", "w4", "r5", "w5", "r3", "s0")
@@ -52,7 +52,7 @@ def test_descriptors_given_by_the_shell(place: Path, mode: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("mode", intercept.MODES)
+@intercept.IN_EACH_MODE
 def test_descriptors_that_are_not_there(place: Path, mode: str) -> None:
     """Closed standard streams: the numbers go to files, and are those files."""
     program = intercept.program("cov_given", mode, *intercept.ODD)
@@ -67,7 +67,7 @@ def test_descriptors_that_are_not_there(place: Path, mode: str) -> None:
     assert paths[:5] == [None, None, None, f"{place}/in", f"{place}/three"]
 
 
-@pytest.mark.parametrize("mode", intercept.MODES)
+@intercept.IN_EACH_MODE
 def test_descriptors_over_exec(place: Path, mode: str) -> None:
     program = intercept.program("cov_given", mode, *intercept.ODD)
     words = ("oin", "othree", "exec", "r3", "r4", "exec", "r4", "w3")
@@ -80,7 +80,7 @@ def test_descriptors_over_exec(place: Path, mode: str) -> None:
     assert first.pid == second.pid == third.pid
 
 
-@pytest.mark.parametrize("mode", intercept.MODES)
+@intercept.IN_EACH_MODE
 def test_descriptors_over_fork(place: Path, mode: str) -> None:
     program = intercept.program("cov_given", mode, *intercept.ODD)
     words = ("oin", "fork", "r3", "othree", "r4", "fork", "r3", "r4")
@@ -150,7 +150,7 @@ def test_a_stream_given_by_the_parent(place: Path) -> None:
     assert reader.named("read")[0].args == {"count": 10, "ret": 10}
 
 
-@pytest.mark.parametrize("mode", intercept.MODES)
+@intercept.IN_EACH_MODE
 def test_files_of_threads(place: Path, mode: str) -> None:
     """Each thread's calls are its own, on its own file and on the one that all share."""
     program = intercept.program("cov_threads", mode)

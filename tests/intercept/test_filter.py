@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from support import intercept, traces
 
-MODES = pytest.mark.parametrize("mode", intercept.MODES)
-
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
@@ -45,7 +43,7 @@ def seen(run: intercept.Run, place: Path) -> list[str]:
     return list(found)
 
 
-@MODES
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize(
     ("directories", "expected"),
     [
@@ -87,7 +85,7 @@ def test_only_what_lies_below_the_directories(
     assert seen(run, place) == expected
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_every_call_on_a_file_or_none(place: Path, mode: str) -> None:
     """open, write and close are decided alike; what is left out is counted."""
     words = ("odata/a", "oother/a", "fdata/b", "fother/b", "sdata/a", "sother/a")
@@ -102,7 +100,7 @@ def test_every_call_on_a_file_or_none(place: Path, mode: str) -> None:
     assert run.one.end["write_seen"] == 4
 
 
-@MODES
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize("directories", ["data", "{work}/data", "../home/data"])
 def test_the_way_to_a_file_does_not_matter(place: Path, mode: str, directories: str) -> None:
     """Relative, with dots, below a descriptor, after a chdir: it is where it is."""
@@ -134,7 +132,7 @@ def test_the_way_to_a_file_does_not_matter(place: Path, mode: str, directories: 
     assert found == names
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_a_directory_that_is_a_link(place: Path, mode: str) -> None:
     """Its own name counts, and the real one."""
     link = place.parent / "link"
@@ -152,7 +150,7 @@ def test_a_directory_that_is_a_link(place: Path, mode: str) -> None:
     assert seen(relative, place) == ["home/data/b", "home/data/a"]
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_dots_after_a_link_go_up_from_where_it_leads(place: Path, mode: str) -> None:
     link = place.parent / "link"
     words = ("o../link/../x", f"o{link}/../y", f"f{link}/../z", f"d{link},../v")
@@ -162,7 +160,7 @@ def test_dots_after_a_link_go_up_from_where_it_leads(place: Path, mode: str) -> 
     assert all((place / name).exists() for name in "xyzv")
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_a_path_through_a_link_is_known_by_the_name_that_was_used(place: Path, mode: str) -> None:
     """Following links in every path would cost each call a walk; the directory's are followed."""
     link = place.parent / "link"
@@ -171,13 +169,13 @@ def test_a_path_through_a_link_is_known_by_the_name_that_was_used(place: Path, m
     assert seen(run, place) == ["home/data/b", "home/data/c"]
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_a_directory_that_comes_later(place: Path, mode: str) -> None:
     run = touch(place, mode, "mnew", "onew/a", "oother/a", env={"DFTRACER_DATA_DIR": "new"})
     assert seen(run, place) == ["home/new", "home/new/a"]
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_strange_names_of_directories(place: Path, mode: str) -> None:
     for name in (
         b"with space",
@@ -201,7 +199,7 @@ def test_strange_names_of_directories(place: Path, mode: str) -> None:
 SYSTEM = ("/dev/null", "/proc/self/comm", "/sys/none", "/proc", "/dev/none")
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_without_directories_the_systems_files_are_left_out(place: Path, mode: str) -> None:
     (place / "lib" / "python3.11").mkdir(parents=True)
     mine = ["data/a", "notes.sorted", "x.py", "x.so2", "lib/python3.11/data.csv"]
@@ -214,7 +212,7 @@ def test_without_directories_the_systems_files_are_left_out(place: Path, mode: s
     assert pipe.startswith("pipe:[")
 
 
-@MODES
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize("directories", ["", ":", "::"])
 def test_an_empty_list_is_none(place: Path, mode: str, directories: str) -> None:
     words = ("odata/a", "s/dev/null", "oother/a")
@@ -222,7 +220,7 @@ def test_an_empty_list_is_none(place: Path, mode: str, directories: str) -> None
     assert seen(run, place) == ["home/data/a", "home/other/a"]
 
 
-@MODES
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize("directories", ["all", "all:{work}/data", "{work}/data:all"])
 def test_all_is_all(place: Path, mode: str, directories: str) -> None:
     (place / "lib" / "python3.11").mkdir(parents=True)
@@ -235,14 +233,14 @@ def test_all_is_all(place: Path, mode: str, directories: str) -> None:
     assert pipe.startswith("pipe:[")
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_pipes_lie_below_no_directory(place: Path, mode: str) -> None:
     run = touch(place, mode, "p", "odata/a", env={"DFTRACER_DATA_DIR": f"{place}/data:/"})
     assert seen(run, place) == ["home/data/a"]
     assert run.one.counts() == {"open": 1, "write": 1, "close": 1}
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_renaming_into_a_directory_and_out_of_it(place: Path, mode: str) -> None:
     words = ("odata/a", "oother/b", "rdata/a,other/a", "rother/b,data/b", "rother/a,other/c")
     run = touch(place, mode, *words, env={"DFTRACER_DATA_DIR": "data"})
@@ -255,7 +253,7 @@ def test_renaming_into_a_directory_and_out_of_it(place: Path, mode: str) -> None
     ]
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_inherited_descriptors_are_judged_by_their_file(place: Path, mode: str) -> None:
     program = intercept.program("cov_touch", mode)
     script = 'exec "$0" "$@" 3>>data/a 4>>other/a 5>>/dev/null'
@@ -273,14 +271,14 @@ def test_inherited_descriptors_are_judged_by_their_file(place: Path, mode: str) 
     assert process.end["filtered"] == 2
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_processes_are_always_recorded(place: Path, mode: str) -> None:
     run = touch(place, mode, "oother/a", "x", env={"DFTRACER_DATA_DIR": f"{place}/data"})
     (parent,) = [one for one in run.processes if one.named("fork")]
     assert [event.name for event in parent.events] == ["fork", "wait"]
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_directories_of_the_call_and_of_the_variable_add_up(place: Path, mode: str) -> None:
     env = {"DFTRACER_DATA_DIR": "data", "TOUCH_DIRECTORIES": f"{place}/other"}
     run = touch(place, mode, "odata/a", "oother/a", "odata2/a", env=env)
@@ -294,7 +292,7 @@ def test_all_works_as_an_argument(place: Path) -> None:
     assert seen(run, place) == ["home/data/a", "/dev/null"]
 
 
-@MODES
+@intercept.IN_EACH_MODE
 @pytest.mark.parametrize(
     ("switch", "expected"),
     [
@@ -312,7 +310,7 @@ def test_families_can_be_switched_off(
     assert len(usual.events) == 7
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_without_details_only_the_file_is_left(place: Path, mode: str) -> None:
     words = ("odata/a", "fdata/a", "sdata/a", "rdata/a,data/b", "onone/none")
     run = touch(place, mode, *words, env={"DFTRACER_INC_METADATA": "0"})
@@ -331,7 +329,7 @@ def test_without_details_only_the_file_is_left(place: Path, mode: str) -> None:
 LINE = re.compile(r"dftracer: [^\n]+\n")
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_nothing_recorded_and_why(place: Path, mode: str) -> None:
     """The most usual disappointment: a directory that nobody uses."""
     env = {"DFTRACER_DATA_DIR": f"{place}/none", "DFTRACER_SUMMARY": "1"}
@@ -342,7 +340,7 @@ def test_nothing_recorded_and_why(place: Path, mode: str) -> None:
     assert "DFTRACER_DATA_DIR" in line or "data_dir" in line, line
 
 
-@MODES
+@intercept.IN_EACH_MODE
 def test_the_line_counts_what_the_trace_holds(place: Path, mode: str) -> None:
     env = {"DFTRACER_DATA_DIR": f"{place}/data", "DFTRACER_SUMMARY": "1"}
     run = touch(place, mode, "odata/a", "fdata/b", "oother/a", env=env, stderr=LINE)

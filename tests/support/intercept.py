@@ -30,6 +30,8 @@ from support.run import Result, run
 PRELOAD = "preload"
 FUNCTION = "function"
 MODES = (PRELOAD, FUNCTION)
+# By preload, and by changing the import tables of a running program.
+IN_EACH_MODE = pytest.mark.parametrize("mode", MODES)
 BARE = "bare"
 
 PROGRAMS = ROOT / "tests" / "intercept" / "programs"
