@@ -196,6 +196,48 @@ def test_access_patterns_and_rereads(tmp_path: Path) -> None:
     assert (seek["sequential"], seek["random"], seek["extent_bytes"]) == (0, 2, 5100)
 
 
+NO_FILES = ("pipe:[4711]", "socket:[1]", "anon_inode:[eventfd]", "/dev/pts/0", "/dev/tty")
+
+
+def test_waiting_for_a_pipe_is_no_io(tmp_path: Path) -> None:
+    """Pipes and the like are listed, and in no sum of I/O."""
+    program = Program()
+    program.span("compute", "forward", 100, at=0)
+    program.read("/d/a", 1000, 10, at=0)
+    for number, name in enumerate(NO_FILES):
+        for tid in (1, 2):  # one pipe, two readers: no offsets, and nothing is read again
+            program.read(name, 50, 300, at=1000 * number + 300 * tid, tid=tid)
+        program.span("STDIO", "fwrite", 5, at=1000 * number, file=name, size=1, count=7, ret=7)
+    program.span("custom", "region", 5, at=0, file="pipe:[4711]")
+    program.span("POSIX", "waitpid", 400, at=2000)
+    program.write(tmp_path)
+    report = reports.load(tmp_path)
+    process = row(report, "processes")
+    assert (process["io_ns"], process["unhidden_io_ns"], process["ops"]) == (10 * US, 0, 2)
+    assert (process["read_bytes"], process["write_bytes"]) == (1000, 0)
+    overview = row(report, "overview")
+    assert (overview["read_bytes"], overview["write_bytes"], overview["io_ns"]) == (
+        1000,
+        0,
+        10 * US,
+    )
+    pipe = row(report, "layers", cat="POSIX pipe")
+    assert (pipe["class"], pipe["events"], pipe["union_ns"]) == (None, 10, 3000 * US)
+    assert (pipe["read_bytes"], pipe["files"], pipe["processes"]) == (500, 5, 1)
+    assert row(report, "layers", cat="POSIX")["read_bytes"] == 1000
+    assert row(report, "layers", cat="STDIO pipe")["write_bytes"] == 35
+    assert row(report, "layers", cat="custom")["events"] == 1
+    assert row(report, "calls", cat="POSIX pipe", name="read")["count"] == 10
+    assert row(report, "calls", cat="POSIX", name="read")["count"] == 1
+    assert sum(piece["bytes"] for piece in report.heat) == 1000
+    files = report.files.dicts()
+    assert files[0]["fname"] == "/d/a"
+    for file in files[1:]:
+        assert file["fname"] in NO_FILES
+        assert (file["read_bytes"], file["write_bytes"]) == (100, 7)
+        assert (file["pattern"], file["extent_bytes"], file["reread_bytes"]) == ("none", None, 0)
+
+
 def test_processes_hosts_and_stragglers(tmp_path: Path) -> None:
     for rank in range(4):
         host = f"node{rank // 2}"

@@ -80,6 +80,15 @@ class Facts:
         unhidden = sum(p["unhidden_io_ns"] for p in computing) / life if life > 0 else 0.0
         return fetch >= 0.05 or unhidden >= 0.05
 
+    def transfers(self, direction: str) -> list[Row]:
+        """Of files, by size; what goes through pipes has no class."""
+        io = {layer["cat"] for layer in self.tables["layers"] if layer["class"] == "io"}
+        return [
+            row
+            for row in self.tables["sizes"]
+            if row["direction"] == direction and row["bytes"] and row["cat"] in io
+        ]
+
     def calls(self, wanted: Callable[[Row], Any]) -> list[Row]:
         return [call for call in self.tables["calls"] if call["class"] == "io" and wanted(call)]
 
@@ -146,7 +155,7 @@ def io_bound(facts: Facts) -> Case | None:
 
 
 def _small(facts: Facts, direction: str) -> Case | None:
-    rows = [row for row in facts.tables["sizes"] if row["direction"] == direction and row["bytes"]]
+    rows = facts.transfers(direction)
     small = [row for row in rows if row["upper"] <= SMALL]
     count, every = _total(small, "count"), _total(rows, "count")
     if count < MANY or count < every / 2 or not facts.exposed:
@@ -175,9 +184,7 @@ def rereads(facts: Facts) -> Case | None:
     again, read = _total(files, "reread_bytes"), facts.overview.get("read_bytes") or 0
     if again < 1 << 20 or 2 * again < read or not facts.exposed:
         return None
-    in_reads = _total(
-        [r for r in facts.tables["sizes"] if r["direction"] == "read" and r["bytes"]], "total_ns"
-    )
+    in_reads = _total(facts.transfers("read"), "total_ns")
     most = max(files, key=lambda file: file["reread_bytes"])
     times = most["read_bytes"] / max(most["read_bytes"] - most["reread_bytes"], 1)
     return Case(

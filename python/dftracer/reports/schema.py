@@ -55,8 +55,8 @@ events int records of what the programs did
 lost int events that were given up while recording
 recovered int processes that died and whose trace was finished afterwards
 damaged int places of the files that could not be read
-read_bytes int bytes that calls read
-write_bytes int bytes that calls wrote
+read_bytes int bytes that I/O calls read
+write_bytes int bytes that I/O calls wrote
 io_ns int time in which at least one I/O call was open, summed over processes
 compute_ns int likewise, of computing
 hidden_io_ns int time of I/O during which the same process computed
@@ -83,8 +83,8 @@ compute_ns int time in which at least one of its threads computed
 hidden_io_ns int time of both
 unhidden_io_ns int io_ns - hidden_io_ns
 overlap_percent float hidden_io_ns of io_ns
-read_bytes int bytes that its calls read
-write_bytes int bytes that its calls wrote
+read_bytes int bytes that its I/O calls read
+write_bytes int bytes that its I/O calls wrote
 ops int its I/O calls
 lost int events that were given up
 ended text cleanly, recovered, or not known

@@ -45,6 +45,8 @@ WORDS = {"cat": "cats", "name": "names", "fname": "fnames"}
 LARGE = 24 << 20
 # Spans that the sweep holds at a time, 16 bytes each; a single process may have more.
 SWEPT = 16_000_000
+# Added to the code of a category: that of its calls on pipes and the like.
+PIPE = 1 << 30
 
 TABLES = {
     "p_processes": """process bigint, pid bigint, ppid bigint, host varchar, rank bigint,
@@ -64,7 +66,7 @@ def piece_shift(first: int, last: int, pieces: int = PIECES) -> int:
     return shift
 
 
-def statement(name: str, **values: int) -> str:
+def statement(name: str, **values: int | str) -> str:
     text = (SQL / f"{name}.sql").read_text(encoding="utf-8")
     for key, value in values.items():
         text = text.replace(f"${key}", str(value))
@@ -160,6 +162,7 @@ class Store:
             self.connection.register("words", trace.words(column))
             self.run(f"create table {table} as from words")
             self.connection.unregister("words")
+        self.run(statement("pipes", events=events, pipe=PIPE))
         found = trace.found
         assert found is not None  # the stream has been read to its end
         summary = summary_of(found)
@@ -172,6 +175,7 @@ class Store:
         self.fill("p_blocks", [(len(files), damaged, *times)])
         shift = piece_shift(*times) if times[0] is not None else 0
         self._sweep(shift)
+        self.run(statement("pipe_bytes", base=base, pipe=PIPE))
         existing = {row[0] for row in self.rows("select table_name from duckdb_tables()")}
         for name in PARTIALS:
             sql = statement(f"partial/{name}", k=shift)
@@ -212,7 +216,7 @@ class Store:
 
     def _sweep(self, shift: int) -> None:
         """Fills `sweep`: how long which lanes were open at once. docs/report.md tells of it."""
-        self.run(f"create or replace table kinds as {statement('kinds')}")
+        self.run(f"create or replace table kinds as {statement('kinds', pipe=PIPE)}")
         self.run(f"create or replace table lanes as {statement('lanes')}")
         self.run(f"create or replace table windows as {statement('windows')}")
         bits = "coalesce(bit_or(1::bigint << bit) filter (class = '{0}'), 0)::bigint as {0}_bits"

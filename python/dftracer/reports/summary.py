@@ -80,12 +80,12 @@ def _training(report: Report) -> list[str]:
 
 
 def _io(report: Report, facts: Row) -> str:
-    layers = [row for row in report.layers if row["class"] == "io"]
-    busy = sum(row["union_ns"] for row in layers)
+    calls = [row for row in report.calls if row["class"] == "io"]
+    busy = facts["io_ns"]
     moved = facts["read_bytes"] + facts["write_bytes"]
     text = (
         f"I/O       read {size(facts['read_bytes'])}, wrote {size(facts['write_bytes'])} in "
-        f"{counted(sum(row['events'] for row in layers), 'call')}, {duration(busy)}"
+        f"{counted(sum(row['count'] for row in calls), 'call')}, {duration(busy)}"
     )
     if busy and moved:
         text += f", {rate(moved * 1e9 / busy)}"

@@ -22,6 +22,10 @@ create or replace macro class_of(cat, name) as case
   end
 end;
 
+-- What the kernel names and is no file, and terminals. A named pipe cannot be told from a file.
+create or replace macro no_file(fname) as
+  regexp_matches(fname, '^(pipe|socket|anon_inode):|^/dev/(pts/|tty|ptmx$|console$)');
+
 -- Only of calls that the reader knows to move bytes.
 create or replace macro reads(name) as not regexp_matches(name, 'write|print|put');
 create or replace macro writes(name) as regexp_matches(name, 'write|print|put|^copy_file_range|^sendfile|^splice');

@@ -14,7 +14,7 @@ select fname, opens, reads, writes, metadata, read_bytes, write_bytes, total_ns,
   case when moved > 0 then bytes / moved end as mean_size,
   sequential, strided, random,
   case
-    when reads + writes = 0 then 'none'
+    when reads + writes = 0 or no_file(fname) then 'none'
     when sequential + strided + random = 0 then 'whole'
     when sequential >= 0.75 * (sequential + strided + random) then 'sequential'
     when strided >= 0.75 * (sequential + strided + random) then 'strided'
@@ -25,4 +25,4 @@ select fname, opens, reads, writes, metadata, read_bytes, write_bytes, total_ns,
   case when read_bytes > read_extent then read_bytes - read_extent else 0 end as reread_bytes,
   processes
 from f left join u using (fname)
-order by regexp_matches(fname, '^(pipe|socket|anon_inode):'), total_ns desc, fname
+order by no_file(fname), total_ns desc, fname

@@ -1,0 +1,5 @@
+-- Marks the calls on pipes, sockets, terminals and the like. A read of these waits for somebody, not for storage:
+-- they are listed as a category of their own, which has no class. They have no offsets either.
+update $events set c = c + $pipe, access = null, reached = null
+where c in (select code from cats where word in ('POSIX', 'STDIO'))
+  and f in (select code from fnames where no_file(word))
