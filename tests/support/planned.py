@@ -94,17 +94,19 @@ def training(
     fetch: int = 100,
     compute: int = 10_000,
     gap: int = 50,
+    transfer: int = 20,
+    comm: int = 30,
     **facts: Any,
 ) -> Program:
-    """A training loop: fetch, transfer (20), forward and backward, all-reduce (30), a gap."""
+    """A training loop: fetch, transfer, forward and backward, all-reduce, a gap."""
     program = Program(pid=pid, rank=rank, **facts)
     for epoch in range(epochs):
         for step in range(steps):
             told = {"epoch": epoch, "step": epoch * steps + step}
             program.span("dataloader", "fetch", fetch, **told)
-            program.span("device", "transfer", 20, **told)
+            program.span("device", "transfer", transfer, **told)
             program.span("compute", "forward", compute // 2, **told)
             program.span("compute", "backward", compute - compute // 2, **told)
-            program.span("comm", "all_reduce", 30, **told)
+            program.span("comm", "all_reduce", comm, **told)
             program.now += gap
     return program

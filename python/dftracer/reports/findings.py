@@ -29,6 +29,7 @@ class Case:
     evidence: str
     concerns: int
     whole: int
+    timed: bool = True  # these are nanoseconds
 
     @property
     def share(self) -> float:
@@ -221,16 +222,13 @@ def random_access(facts: Facts) -> Case | None:
     every = sum(f["sequential"] + f["strided"] + f["random"] for f in facts.tables["files"])
     if jumps < MANY or 2 * jumps < every or not facts.exposed:
         return None
-    taken = sum(
-        file["total_ns"] * file["random"] // max(file["reads"] + file["writes"], 1)
-        for file in files
-    )
+    taken = _total(files, "random_ns")
     most = max(files, key=lambda file: file["random"])
     return Case(
         f"{percent(jumps / every)} of the transfers jump within their file",
         f"{jumps:,} of {every:,} transfers that follow another one begin neither where it ended "
         f"nor at a constant distance; {most['fname']} alone {most['random']:,}, "
-        f"{size(most['mean_size'] or 0)} a transfer; they took about {duration(taken)}",
+        f"{size(most['mean_size'] or 0)} a transfer; they took {duration(taken)}",
         taken,
         facts.io_lifetime,
     )
@@ -240,12 +238,13 @@ def failed_calls(facts: Facts) -> Case | None:
     failing = facts.calls(lambda call: call["errors"] >= MANY)
     if not failing or not facts.exposed:
         return None
-    worst = max(failing, key=lambda call: call["errors"] * call["mean_ns"])
-    taken = sum(int(call["errors"] * call["mean_ns"]) for call in failing)
+    worst = max(failing, key=lambda call: call["error_ns"])
+    taken = _total(failing, "error_ns")
     return Case(
         f"{counted(_total(failing, 'errors'), 'I/O call')} failed",
         f"{worst['errors']:,} of {worst['count']:,} {worst['name']} failed, at "
-        f"{duration(worst['mean_ns'])} a call; all failures took about {duration(taken)}",
+        f"{duration(worst['error_ns'] / worst['errors'])} a call; all failures took "
+        f"{duration(taken)}",
         taken,
         facts.io_lifetime,
     )
@@ -267,18 +266,18 @@ def syncs(facts: Facts) -> Case | None:
     )
 
 
-def _straggler(facts: Facts, kind: str, measures: tuple[str, ...]) -> Row | None:
+def _straggler(facts: Facts, kind: str, measures: tuple[str, ...], least: float) -> Row | None:
     found = [
         row
         for row in facts.tables["stragglers"]
-        if row["kind"] == kind and row["measure"] in measures and row["ratio"]
+        if row["kind"] == kind and row["measure"] in measures and (row["ratio"] or 0) >= least
     ]
     return max(found, key=lambda row: (row["value"] - row["median"]) * row["count"], default=None)
 
 
 def slow_worker(facts: Facts) -> Case | None:
-    row = _straggler(facts, "worker", ("item time",))
-    if row is None or row["ratio"] < 1.5 or not facts.exposed:
+    row = _straggler(facts, "worker", ("item time",), 1.5)
+    if row is None or not facts.exposed:
         return None
     process = facts.processes[row["process"]]
     return Case(
@@ -291,8 +290,8 @@ def slow_worker(facts: Facts) -> Case | None:
 
 
 def unbalanced_rank(facts: Facts) -> Case | None:
-    row = _straggler(facts, "rank", ("step time", "fetch time", "compute time"))
-    if row is None or row["ratio"] < 1.2:
+    row = _straggler(facts, "rank", ("step time", "fetch time", "compute time"), 1.2)
+    if row is None:
         return None
     process = facts.processes[row["process"]]
     who = f"rank {row['rank']}" if row["rank"] is not None else f"process {process['pid']}"
@@ -375,6 +374,7 @@ def lost_events(facts: Facts) -> Case | None:
         "the numbers of this report are too small",
         lost,
         lost + events,
+        timed=False,
     )
 
 
@@ -515,11 +515,11 @@ def find(tables: dict[str, Table]) -> Table:
     return Table(SCHEMAS["findings"], rows)
 
 
-def _judged(facts: Facts) -> Iterator[tuple[str, str, str, str, int, float, str]]:
+def _judged(facts: Facts) -> Iterator[tuple[str, str, str, str, int | None, float, str]]:
     for told in RULES:
         case = told.rule(facts)
         if case is None or case.share < told.shares[0]:
             continue
         severity = SEVERITIES[sum(case.share >= share for share in told.shares[1:])]
-        share = min(case.share, 1.0)
-        yield told.name, severity, case.title, case.evidence, case.concerns, share, told.advice
+        share, time = min(case.share, 1.0), case.concerns if case.timed else None
+        yield told.name, severity, case.title, case.evidence, time, share, told.advice

@@ -127,6 +127,7 @@ name text of the call, region or operation
 class text what its time counts as
 count int how many
 errors int that failed: errno was set, or the result of an I/O call was negative
+error_ns int sum of the durations of these
 total_ns int sum of durations
 mean_ns float total_ns of count
 min_ns int the shortest
@@ -227,6 +228,7 @@ mean_size float bytes a call that moved any
 sequential int transfers that began where the one before ended, same process and thread
 strided int that began a constant distance after the one before
 random int all other transfers but the first
+random_ns int sum of the durations of these
 pattern text sequential, strided, random, mixed, whole (one transfer a pass), or none
 extent_bytes int the highest offset that was reached
 reread_bytes int bytes read beyond that: so many, at least, were read more than once
@@ -276,7 +278,7 @@ rule text its name, see docs/report.md
 severity text high, medium or low
 title text in one sentence
 evidence text the numbers of this trace behind it
-concerns_ns int time that it concerns
+concerns_ns int time that it concerns; none of lost events
 share float of the time that it is a part of
 advice text what to try
 """,

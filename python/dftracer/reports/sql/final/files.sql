@@ -5,6 +5,7 @@ with f as (
     big(sum(metadata)) as metadata, big(sum(read_bytes)) as read_bytes, big(sum(write_bytes)) as write_bytes,
     big(sum(total_ns)) as total_ns, big(sum(moved)) as moved, big(sum(bytes)) as bytes,
     big(sum(sequential)) as sequential, big(sum(strided)) as strided, big(sum(random)) as random,
+    big(sum(random_ns)) as random_ns,
     max(extent) as extent_bytes, max(read_extent) as read_extent
   from p_files group by fname
 ), u as (
@@ -12,7 +13,7 @@ with f as (
 )
 select fname, opens, reads, writes, metadata, read_bytes, write_bytes, total_ns,
   case when moved > 0 then bytes / moved end as mean_size,
-  sequential, strided, random,
+  sequential, strided, random, random_ns,
   case
     when reads + writes = 0 or no_file(fname) then 'none'
     when sequential + strided + random = 0 then 'whole'

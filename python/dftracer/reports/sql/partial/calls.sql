@@ -1,6 +1,7 @@
 -- Every name with its counts and sums. An aggregate counts as the calls that it stands for.
 with plain as (
   select c, n, count(*) as count, count(*) filter (failed) as failed, count(*) filter (failed or negative) as negative,
+    sum(dur) filter (failed) as failed_ns, sum(dur) filter (failed or negative) as negative_ns,
     sum(dur) as total_ns, min(dur) as min_ns, max(dur) as max_ns, sum(bytes) as bytes,
     count(*) filter (bytes > 0) as moved, count(bytes) as transfers, count(*) as events
   from e where not many group by all
@@ -13,11 +14,12 @@ with plain as (
 ), rows as (
   from plain
   union all by name
-  select c, n, sum(calls) as count, 0 as failed, 0 as negative, sum(total_ns) as total_ns, min(min_ns) as min_ns,
+  select c, n, sum(calls) as count, 0 as failed, 0 as negative, 0 as failed_ns, 0 as negative_ns, sum(total_ns) as total_ns, min(min_ns) as min_ns,
     max(max_ns) as max_ns, null as bytes, 0 as moved, 0 as transfers, count(*) as events
   from told group by all
 )
 select cat, name, big(sum(count)) as count, big(sum(case when class = 'io' then negative else failed end)) as errors,
+  big(coalesce(sum(case when class = 'io' then negative_ns else failed_ns end), 0)) as error_ns,
   big(sum(total_ns)) as total_ns, big(min(min_ns)) as min_ns, big(max(max_ns)) as max_ns,
   big(coalesce(sum(bytes), 0)) as bytes, big(sum(moved)) as moved, big(sum(transfers)) as transfers,
   big(sum(events)) as events
