@@ -34,6 +34,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
             worker.span("data", "item", 50 + 20 * rank)
             worker.read(f"/d/{rank}", 4096, 11, name="pread", offset=4096 * (i * 7 % 40))
         worker.span("odd", "näme", 10**6, at=17)
+        worker.read("pipe:[7]", 100 + rank, 60, at=500)  # one pipe of all of them
         worker.write(place)
     with open(place / "t-node1-301.pfw", "a") as file:
         file.write('{"id":5,"name":"half\n')
