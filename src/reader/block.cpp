@@ -29,9 +29,11 @@ void Block::load() {
   expected_ = 0;
   unusable_ = 0;
   check_ = false;
+  vouched_ = false;
   switch (piece_.what) {
     case Piece::What::kMembers:
       load_members(false);
+      vouched_ = check_;
       break;
     case Piece::What::kSuspect:
       load_members(true);

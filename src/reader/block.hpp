@@ -28,6 +28,21 @@ class Block {
   // order of the text; `line` counts from 0 in this block. Call it once.
   template <typename Visit>
   void records(Visit&& visit) {
+    walk<false>(visit);
+  }
+  // Likewise, but events may be brief: for a visitor that can do without most arguments.
+  template <typename Visit>
+  void brief_records(Visit&& visit) {
+    if (vouched_) {
+      walk<true>(visit);
+    } else {
+      walk<false>(visit);
+    }
+  }
+
+ private:
+  template <bool Brief, typename Visit>
+  void walk(Visit& visit) {
     if (file().shape == Shape::kDocument) {
       document([&](const Event& event, std::uint64_t line) { visit(event, line); });
       finish();
@@ -39,7 +54,7 @@ class Block {
     Event event;
     parser_.set_clock(file().clock);
     while (p < end) {
-      const char* stop = parser_.fast(p, event);
+      const char* stop = Brief ? parser_.brief(p, end, event) : parser_.fast(p, event);
       if (stop != nullptr && (*stop == '\n' || stop == end) && utf8_) [[likely]] {
         event.valid_utf8 = true;
         count(event);
@@ -56,7 +71,6 @@ class Block {
     finish();
   }
 
- private:
   struct Mark {  // where in the text a member begins
     std::size_t text;
     std::uint64_t offset;
@@ -108,6 +122,7 @@ class Block {
   bool utf8_ = true;
   std::uint64_t expected_ = 0;  // lines that the members' headers promise
   bool check_ = false;          // all of them were inflated, so that the promise can be checked
+  bool vouched_ = false;        // the text is what a tracer of this layout wrote, by its checksums
   std::uint64_t unusable_ = 0;  // lines that were no record
 };
 

@@ -266,6 +266,17 @@ void BatchMaker::note_call(const Event& event, std::int32_t path, Touch touch, s
   batch_.calls.push_back(call);
 }
 
+bool BatchMaker::takes_brief() const {
+  constexpr Col kWithout[] = {Col::kId,   Col::kName,    Col::kCat,  Col::kPh,
+                              Col::kPid,  Col::kTid,     Col::kTs,   Col::kDur,
+                              Col::kHost, Col::kProcess, Col::kRank, Col::kTrace};
+  const auto without = std::count_if(std::begin(kWithout), std::end(kWithout),
+                                     [this](Col column) { return slot(column) >= 0; });
+  const auto all =
+      std::count_if(std::begin(slots_), std::end(slots_), [](int at) { return at >= 0; });
+  return without == all;
+}
+
 void BatchMaker::add(const Event& event) {
   const Field* by_column[kColumns] = {};
   std::int64_t values[kColumns];

@@ -116,6 +116,8 @@ class BatchMaker {
  public:
   explicit BatchMaker(const TableOptions& options);
   void begin(std::shared_ptr<const File> file);
+  // Whether brief events will do: no column is made of arguments but the host.
+  [[nodiscard]] bool takes_brief() const;
   void add(const Event& event);
   Batch take();
 

@@ -50,9 +50,10 @@ struct Event {
   std::uint8_t has = 0;  // EventHas
   char phase = kNoPhase;
   bool valid_utf8 = true;
+  bool brief = false;
   std::string_view line;         // the object as written
   std::string_view args_text;    // the object `args` as written, empty for none
-  std::span<const Field> args;   // its members
+  std::span<const Field> args;   // its members; of a brief one the host and the result alone
   std::span<const Field> extra;  // members of the record that have no place above
 
   [[nodiscard]] bool is_metadata() const { return phase == kMetadata; }

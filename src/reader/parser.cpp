@@ -84,7 +84,32 @@ char phase_of(const Field& field) {
   return kNoPhase;
 }
 
+// `"ret":N` at the end of an object that is closed at `close`. Digits are in no string there, since
+// a string would end in a quote; and a quote that is part of a key has a backslash before it.
+bool result_before(const char* open, const char* close, Field& field) {
+  constexpr std::string_view kKey = "\"ret\":";
+  const char* digits = close;
+  while (digits[-1] >= '0' && digits[-1] <= '9') --digits;
+  const char* value = digits[-1] == '-' ? digits - 1 : digits;
+  const char* key = value - kKey.size();
+  if (digits == close || close - digits > 18 || key < open) return false;
+  if (std::memcmp(key, kKey.data(), kKey.size()) != 0 || key[-1] != ',') return false;
+  if (whole_number(digits, field.number) != close) return false;
+  if (value != digits) field.number = -field.number;
+  field.key = {key + 1, 3};
+  field.key_escaped = false;
+  field.value = {value, static_cast<std::size_t>(close - value)};
+  field.kind = Kind::kInt;
+  return true;
+}
+
 }  // namespace
+
+std::span<const Field> members_of(std::string_view args_text, std::vector<Field>& room) {
+  std::size_t count = 0;
+  if (args_text.empty() || members<false>(args_text.data() + 1, room, count) == nullptr) return {};
+  return {room.data(), count};
+}
 
 void Parser::set_clock(FileClock clock) {
   clock_ = clock;
@@ -93,41 +118,114 @@ void Parser::set_clock(FileClock clock) {
   most_ = std::numeric_limits<std::int64_t>::max() / factor_;
 }
 
-const char* Parser::fast(const char* p, Event& event) {
+// `,"pid":N,"tid":N`
+inline bool Parser::process_at(const char*& p, Event& event) {
+  // Compared as the first and the last half of the room, which overlap.
+  constexpr std::size_t kHalf = sizeof process_text_ / 2;
+  if (process_size_ != 0 && std::memcmp(p, process_text_, kHalf) == 0 &&
+      std::memcmp(p + process_size_ - kHalf, process_text_ + process_size_ - kHalf, kHalf) == 0) {
+    event.pid = pid_;
+    event.tid = tid_;
+    p += process_size_ - 1;
+    return true;
+  }
   const char* start = p;
-  if (!eat(p, "{\"id\":") || !number_at(p, event.id)) return nullptr;
-  if (!eat(p, ",\"name\":\"") || !string_at(p, event.name)) return nullptr;
-  if (!eat(p, ",\"cat\":\"") || !string_at(p, event.category)) return nullptr;
-  if (!eat(p, ",\"pid\":") || !number_at(p, event.pid)) return nullptr;
-  if (!eat(p, ",\"tid\":") || !number_at(p, event.tid)) return nullptr;
+  if (!eat(p, ",\"pid\":") || !number_at(p, event.pid)) return false;
+  if (!eat(p, ",\"tid\":") || !number_at(p, event.tid)) return false;
+  // With the comma behind it, or a longer number would look the same.
+  const auto size = static_cast<std::size_t>(p + 1 - start);
+  process_size_ = 0;
+  if (*p == ',' && size >= kHalf && size <= sizeof process_text_) {
+    std::memcpy(process_text_, start, size);
+    process_size_ = size;
+    pid_ = event.pid;
+    tid_ = event.tid;
+  }
+  return true;
+}
+
+// All that comes before the arguments, and their brace.
+inline bool Parser::head_at(const char*& p, Event& event) {
+  if (!eat(p, "{\"id\":") || !number_at(p, event.id)) return false;
+  if (!eat(p, ",\"name\":\"") || !string_at(p, event.name)) return false;
+  if (!eat(p, ",\"cat\":\"") || !string_at(p, event.category)) return false;
+  if (!process_at(p, event)) return false;
   std::uint8_t has = kHasId | kHasPid | kHasTid | kHasName;
   event.ts = event.dur = 0;
   if (eat(p, ",\"ts\":")) {
     // A base would ask for a check of the sum; files that have one are not of this layout.
-    if (!number_at(p, event.ts) || event.ts > most_ || clock_.base_ns != 0) return nullptr;
+    if (!number_at(p, event.ts) || event.ts > most_ || clock_.base_ns != 0) return false;
     event.ts *= factor_;
     has |= kHasTs;
     if (eat(p, ",\"dur\":")) {
-      if (!number_at(p, event.dur) || event.dur > most_) return nullptr;
+      if (!number_at(p, event.dur) || event.dur > most_) return false;
       event.dur *= factor_;
       has |= kHasDur;
     }
   }
-  if (!eat(p, ",\"ph\":\"")) return nullptr;
+  if (!eat(p, ",\"ph\":\"")) return false;
   event.phase = *p++;
   const bool letter =
       (event.phase >= 'A' && event.phase <= 'Z') || (event.phase >= 'a' && event.phase <= 'z');
-  if (!letter || !eat(p, "\",\"args\":{")) return nullptr;
+  if (!letter || !eat(p, "\",\"args\":{")) return false;
+  event.extra = {};
+  event.has = has;
+  event.brief = false;
+  return true;
+}
+
+// p stands behind the brace of the arguments, and is left behind the one of the record.
+inline bool Parser::brief_args(const char*& p, const char* end, Event& event) {
+  constexpr std::size_t kHashSize = 16;
+  const char* args = p - 1;
+  if (args_.size() < 2) args_.resize(16);
+  Field& host = args_[0];
+  if (!eat(p, "\"hhash\":\"")) return false;
+  host.key = {args + 2, 5};
+  host.key_escaped = false;
+  host.value = {p, kHashSize};
+  host.kind = Kind::kString;
+  if (string_stop(p) != p + kHashSize || p[kHashSize] != '"') return false;
+  p += kHashSize + 1;
+  if (p >= end) return false;
+  // No string has a line end in it.
+  const auto* eol =
+      static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
+  if (eol == nullptr || eol - p < 2 || eol[-1] != '}' || eol[-2] != '}') return false;
+  const char* close = eol - 2;
+  if (p != close && *p != ',') return false;
+  event.args_text = {args, static_cast<std::size_t>(close + 1 - args)};
+  event.args = {args_.data(), result_before(p, close, args_[1]) ? std::size_t{2} : 1};
+  event.brief = true;
+  p = eol;
+  return true;
+}
+
+inline const char* Parser::all_args(const char* start, const char* p, Event& event) {
   const char* args = p - 1;
   std::size_t count = 0;
   p = members<false>(p, args_, count);
   if (p == nullptr || *p != '}') return nullptr;
   event.args_text = {args, static_cast<std::size_t>(p - args)};
   event.args = {args_.data(), count};
-  event.extra = {};
-  event.has = has;
   event.line = {start, static_cast<std::size_t>(p + 1 - start)};
   return p + 1;
+}
+
+const char* Parser::fast(const char* p, Event& event) {
+  const char* start = p;
+  return head_at(p, event) ? all_args(start, p, event) : nullptr;
+}
+
+const char* Parser::brief(const char* p, const char* end, Event& event) {
+  const char* start = p;
+  if (!head_at(p, event)) return nullptr;
+  const char* args = p;
+  if (event.phase != 'X' || event.is_own() || !brief_args(p, end, event)) {
+    return all_args(start, args, event);
+  }
+  event.line = {start, static_cast<std::size_t>(p - start)};
+  return p;
 }
 
 bool Parser::set_time(const Field& field, std::int64_t base, std::int64_t& out) const {

@@ -203,7 +203,9 @@ ProcessRow& Partial::process_of(const Event& event, std::uint32_t file, std::str
                                 Place place) {
   if (last_process_ < rows_.size()) {
     ProcessRow& last = rows_[last_process_];
-    if (last.file == file && last.pid == event.pid && last.host == host) return last;
+    if (last.file == file && last.pid == event.pid && same_text(last.host, host)) {
+      return last;
+    }
   }
   std::string key = std::to_string(file) + '/' + std::to_string(event.pid) + '/';
   key += host;
@@ -278,7 +280,9 @@ void Partial::add_event(const Event& event, ProcessRow& process, std::uint32_t f
   std::uint64_t bytes = 0;
   const Way way = counted.traffic.way;
   if (way != Way::kNone) {
-    bytes = moved_bytes(counted.traffic.measure, event.args);
+    const Measure measure = counted.traffic.measure;
+    const bool all = !event.brief || (measure == Measure::kRet && event.args.size() == 2);
+    bytes = moved_bytes(measure, all ? event.args : members_of(event.args_text, room_));
     if (way != Way::kWrite) {
       add_to(row.read_bytes, bytes);
       add_to(process.read_bytes, bytes);

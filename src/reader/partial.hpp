@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reader/event.hpp"
+#include "reader/parser.hpp"
 #include "reader/table.hpp"
 #include "reader/traffic.hpp"
 
@@ -161,6 +162,7 @@ class Partial {
   std::uint32_t last_process_ = ~0U;
   std::uint32_t last_file_ = ~0U;
   FileFacts* last_facts_ = nullptr;
+  std::vector<Field> room_;
   std::string scratch_;
 };
 

@@ -155,9 +155,14 @@ PyObject* py_summarise(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
             Partial& partial = partials[worker];
             const std::uint32_t file = block.file().index;
             const std::uint64_t ordinal = block.ordinal();
-            block.records([&](const Event& event, std::uint64_t line) {
+            const auto add = [&](const Event& event, std::uint64_t line) {
               partial.add(event, file, {ordinal, line});
-            });
+            };
+            if (options.paths) {
+              block.records(add);
+            } else {
+              block.brief_records(add);
+            }
           },
           &control);
       for (unsigned i = 1; i < threads; ++i) partials[0].add(std::move(partials[i]));

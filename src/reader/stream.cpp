@@ -42,7 +42,12 @@ class EventStream {
                 partial.add(event, file, {ordinal, line});
               });
             } else {
-              block.records([&](const Event& event, std::uint64_t) { maker.add(event); });
+              const auto add = [&](const Event& event, std::uint64_t) { maker.add(event); };
+              if (maker.takes_brief()) {
+                block.brief_records(add);
+              } else {
+                block.records(add);
+              }
             }
             return maker.take();
           });
@@ -97,7 +102,7 @@ class EventStream {
     scan(explain_, threads_, [&](unsigned worker, Block& block) {
       BatchMaker& maker = makers[worker];
       maker.begin(block.piece().file);
-      block.records([&](const Event& event, std::uint64_t) {
+      block.brief_records([&](const Event& event, std::uint64_t) {
         if (event.is_own()) maker.add(event);
       });
       const Batch batch = maker.take();

@@ -11,6 +11,20 @@
 
 namespace dft::reader {
 
+// Up to eight bytes as a number, without a call of memcpy and without a look beyond them.
+inline std::uint64_t short_word(const char* p, std::size_t size) {
+  if (size >= 4) {
+    std::uint32_t first;
+    std::uint32_t last;
+    std::memcpy(&first, p, 4);
+    std::memcpy(&last, p + size - 4, 4);
+    return first | (std::uint64_t{last} << 32);
+  }
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < size; ++i) word = (word << 8) | static_cast<unsigned char>(p[i]);
+  return word;
+}
+
 inline std::uint64_t hash_text(std::string_view text, std::uint64_t seed) {
   constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15U;
   std::uint64_t hash = (seed + text.size()) * kMix;
@@ -22,9 +36,7 @@ inline std::uint64_t hash_text(std::string_view text, std::uint64_t seed) {
     hash = (hash ^ word) * kMix;
     hash ^= hash >> 29;
   }
-  std::uint64_t word = 0;
-  if (left != 0) std::memcpy(&word, p, left);
-  hash = (hash ^ word) * kMix;
+  hash = (hash ^ short_word(p, left)) * kMix;
   return hash ^ (hash >> 32);
 }
 
@@ -41,12 +53,7 @@ inline bool same_text(std::string_view a, std::string_view b) {
     return load(a.data()) == load(b.data()) &&
            load(a.data() + size - 8) == load(b.data() + size - 8);
   }
-  if (size < 8) {
-    for (std::size_t i = 0; i < size; ++i) {
-      if (a[i] != b[i]) return false;
-    }
-    return true;
-  }
+  if (size < 8) return short_word(a.data(), size) == short_word(b.data(), size);
   return std::memcmp(a.data(), b.data(), size) == 0;
 }
 
@@ -64,6 +71,16 @@ class TextTable {
   // The row of the key, made if it is not there; `fresh` says which.
   std::uint32_t find(std::string_view first, std::string_view second, std::uint64_t number,
                      bool& fresh) {
+    // The same few come again and again.
+    std::uint32_t& recent = recent_[recent_of(first)];
+    if (recent != 0) {
+      const Entry& entry = *pointers_[recent - 1];
+      if (entry.number == number && same_text(entry.first, first) &&
+          same_text(entry.second, second)) {
+        fresh = false;
+        return recent - 1;
+      }
+    }
     const std::uint64_t hash = hash_text(second, hash_text(first, number));
     if (entries_.size() * 2 >= slots_.size()) grow();
     std::size_t at = hash & (slots_.size() - 1);
@@ -72,14 +89,15 @@ class TextTable {
       if (entry.hash == hash && entry.number == number && same_text(entry.first, first) &&
           same_text(entry.second, second)) {
         fresh = false;
-        return slots_[at] - 1;
+        recent = slots_[at];
+        return recent - 1;
       }
     }
     fresh = true;
     entries_.push_back({hash, number, std::string(first), std::string(second), Row{}});
     pointers_.push_back(&entries_.back());
-    slots_[at] = static_cast<std::uint32_t>(entries_.size());
-    return slots_[at] - 1;
+    recent = slots_[at] = static_cast<std::uint32_t>(entries_.size());
+    return recent - 1;
   }
   Row& row(std::uint32_t index) { return pointers_[index]->row; }
   std::deque<Entry>& entries() { return entries_; }
@@ -88,9 +106,16 @@ class TextTable {
     entries_.clear();
     pointers_.clear();
     slots_.clear();
+    for (std::uint32_t& recent : recent_) recent = 0;
   }
 
  private:
+  static constexpr std::size_t kRecent = 64;
+  static std::size_t recent_of(std::string_view text) {
+    const std::size_t size = text.size() < 8 ? text.size() : 8;
+    const std::uint64_t word = short_word(text.data(), size) + text.size();
+    return (word * 0x9e3779b97f4a7c15U) >> 58;
+  }
   void grow() {
     slots_.assign(slots_.empty() ? 64 : slots_.size() * 2, 0);
     for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -102,6 +127,7 @@ class TextTable {
   std::deque<Entry> entries_;  // rows stay where they are
   std::vector<Entry*> pointers_;
   std::vector<std::uint32_t> slots_;
+  std::uint32_t recent_[kRecent] = {};  // like slots_, by the beginning of the first text
 };
 
 }  // namespace dft::reader

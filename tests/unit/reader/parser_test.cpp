@@ -41,12 +41,28 @@ bool same(const Event& a, const Event& b) {
   return true;
 }
 
-std::int64_t argument(const Event& event, std::string_view key) {
+std::int64_t argument(std::span<const Field> args, std::string_view key) {
   std::int64_t value = -999;
-  for (const Field& field : event.args) {
+  for (const Field& field : args) {
     if (field.key == key) integer_of(field, value);
   }
   return value;
+}
+
+std::int64_t argument(const Event& event, std::string_view key) {
+  return argument(event.args, key);
+}
+
+// What the brief path leaves out can be had afterwards, and what it gives is right.
+bool completes_to(Event brief, const Event& whole) {
+  if (!brief.brief) return same(brief, whole);
+  std::vector<Field> room;
+  const std::span<const Field> found = brief.args;
+  if (found.empty() || found[0].key != "hhash" || found[0].value != whole.args[0].value)
+    return false;
+  if (found.size() == 2 && argument(found, "ret") != argument(whole, "ret")) return false;
+  brief.args = members_of(brief.args_text, room);
+  return found.size() <= 2 && same(brief, whole);
 }
 
 }  // namespace
@@ -59,6 +75,7 @@ TEST_CASE("the fast path reads what the general path reads, on every golden line
   REQUIRE(paths.size() >= 8);
   std::size_t lines = 0;
   std::size_t by_fast = 0;
+  std::size_t by_brief = 0;
   scan(paths, 1, [&](unsigned, Block& block) {
     const std::string path = block.file().path;
     const FileClock clock = block.file().clock;
@@ -74,11 +91,84 @@ TEST_CASE("the fast path reads what the general path reads, on every golden line
       if (one.fast(line.data(), fast) == nullptr) return;
       ++by_fast;
       CHECK_MESSAGE(same(fast, general), path << ": " << event.line);
+      const Padded closed(std::string(event.line) + "\n");
+      const char* eol = closed.data() + event.line.size();
+      Event whole;
+      Event brief;
+      REQUIRE(one.fast(closed.data(), whole) == eol);
+      REQUIRE(two.brief(closed.data(), eol + 1, brief) == eol);
+      by_brief += brief.brief ? 1 : 0;
+      CHECK_MESSAGE(completes_to(brief, whole), path << ": " << event.line);
     });
   });
   CHECK(lines > 700);
   // All of ours, and of the releases that write the same shape.
   CHECK(by_fast > 300);
+  CHECK(by_brief > 100);
+}
+
+TEST_CASE("the brief path takes nothing for a result that is none") {
+  const std::string head =
+      R"({"id":7,"name":"read","cat":"POSIX","pid":5,"tid":6,"ts":100,"dur":20,"ph":"X","args":{)";
+  const std::string host = R"("hhash":"0123456789abcdef")";
+  const struct {
+    std::string args;
+    std::size_t given;  // 0: not brief
+    std::int64_t ret;
+  } cases[] = {
+      {host, 1, -999},
+      {host + R"(,"ret":9)", 2, 9},
+      {host + R"(,"ret":-1)", 2, -1},
+      {host + R"(,"ret":1,"ret":2)", 2, 2},
+      {host + R"(,"ret":-1,"errno":2)", 1, -999},
+      {host + R"(,"ret":1234567890123456789)", 1, -999},
+      {host + R"(,"ret":1.5)", 1, -999},
+      {host + R"(,"ret":05)", 1, -999},
+      {host + R"(,"offset":5)", 1, -999},
+      {host + R"(,"x\",\"ret":5)", 1, -999},
+      {host + R"(,"x":",\"ret\":5")", 1, -999},
+      {host + R"(,"x":{"ret":5}})", 1, -999},
+      {R"("hhash":"0123456789abcde\"","ret":9)", 0, 9},
+      {R"("hhash":"0123","ret":9)", 0, 9},
+      {R"("hhash":12,"ret":9)", 0, 9},
+      {R"("ret":9)", 0, 9},
+      {"", 0, -999},
+  };
+  for (const auto& one : cases) {
+    CAPTURE(one.args);
+    const std::string line = head + one.args + "}}\n";
+    const Padded text(line);
+    Parser parser;
+    Event event;
+    REQUIRE(parser.brief(text.data(), text.data() + line.size(), event) != nullptr);
+    CHECK(event.brief == (one.given != 0));
+    if (one.given != 0) CHECK(event.args.size() == one.given);
+    CHECK(argument(event, "ret") == one.ret);
+  }
+  // Half a line: not even the brief path can say where it ends.
+  const Padded half(head + host + R"(,"ret":9)");
+  Parser parser;
+  Event event;
+  CHECK(parser.brief(half.data(), half.data() + head.size() + host.size() + 8, event) == nullptr);
+}
+
+TEST_CASE("a process and a thread are those of the line, whatever the line before said") {
+  Parser parser;
+  const std::pair<const char*, const char*> numbers[] = {
+      {"5", "6"},       {"5", "6"},
+      {"5", "67"},      {"5", "6"},
+      {"55", "6"},      {"123456", "78"},
+      {"123456", "78"}, {"123456", "7"},
+      {"12", "3"},      {"123456789012", "123456789012"},
+      {"5", "6"},       {"123456", "789"}};
+  for (const auto& [pid, tid] : numbers) {
+    const Padded text(R"({"id":7,"name":"n","cat":"c","pid":)" + std::string(pid) + R"(,"tid":)" +
+                      tid + R"(,"ts":100,"dur":20,"ph":"X","args":{}})");
+    Event event;
+    REQUIRE(parser.fast(text.data(), event) != nullptr);
+    CHECK(event.pid == std::stoll(pid));
+    CHECK(event.tid == std::stoll(tid));
+  }
 }
 
 TEST_CASE("dialects mean the same event") {
