@@ -1,0 +1,38 @@
+#include "buffer/lane.hpp"
+#include "record/clock.hpp"
+#include "session/session.hpp"
+#include "session/state.hpp"
+
+namespace dft::session {
+
+std::uint64_t now_ns() noexcept {
+  buffer::ThreadState* t = buffer::this_thread();
+  buffer::Spool* spool = buffer::g_spool.load(std::memory_order_acquire);
+  if (t == nullptr || spool == nullptr) return 0;
+  record::Timeline& line = spool->timeline();
+  // Before the first block the rate is not known, and later it drifts: have the line follow now and
+  // then.
+  const std::uint64_t tick = record::ticks();
+  const std::uint64_t rate = line.rate();
+  if (line.counter != 0 &&
+      (rate == 0 || ((tick - __atomic_load_n(&line.until, __ATOMIC_RELAXED)) >> 32) * rate >
+                        (std::uint64_t{1} << 30))) {
+    SlowPath slow;
+    sink::Sink* sink = g_sink.load();
+    if (sink != nullptr) {
+      Locked locked(sink->lock());
+      if (!sink->closed()) line.follow();
+    }
+  }
+  return line.to_ns(tick);
+}
+
+std::uint64_t now() noexcept {
+  std::uint64_t ns = now_ns();
+  buffer::Spool* spool = buffer::g_spool.load(std::memory_order_acquire);
+  if (spool == nullptr) return 0;
+  for (std::uint32_t i = spool->head().time_divisor_log10; i > 0; --i) ns /= 10;
+  return ns;
+}
+
+}  // namespace dft::session
