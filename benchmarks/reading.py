@@ -23,6 +23,7 @@ from pathlib import Path
 
 from subjects import ROOT, compile_program
 from table import Row, machine, markdown
+from venvs import install
 
 BIN = Path(sys.executable).parent
 THREADS = 2
@@ -100,12 +101,7 @@ def make_trace(events: int, directory: Path, prefix: Path) -> Path:
 
 
 def peer_command(venv: Path) -> Path | None:
-    tool = venv / "bin" / "dftracer_stats"
-    if not tool.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=False, capture_output=True)
-        pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", UTILS]
-        subprocess.run(pip, check=False, capture_output=True)
-    return tool if tool.exists() else None
+    return None if install(venv, UTILS) else venv / "bin" / "dftracer_stats"
 
 
 def best(repeats: int, *works: Callable[[], Figures]) -> list[Figures]:

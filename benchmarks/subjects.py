@@ -16,6 +16,7 @@ from pathlib import Path
 
 from errors import BenchError
 from lttng import Lttng
+from venvs import install
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = Path(__file__).resolve().parent / "programs"
@@ -45,16 +46,9 @@ class Subjects:
 
 def peer_prefix(venv: Path) -> Path | None:
     """Where the peer's headers and libraries are, installed first if need be."""
-    if not (venv / "bin" / "python").exists():
-        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=False, capture_output=True)
+    if install(venv, PEER):
+        return None
     found = sorted(venv.glob("lib/python3*/site-packages/dftracer/lib64/libdftracer_core.so"))
-    if not found:
-        pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", PEER]
-        try:
-            subprocess.run(pip, check=True, capture_output=True, timeout=300)
-        except (OSError, subprocess.SubprocessError):
-            return None
-        found = sorted(venv.glob("lib/python3*/site-packages/dftracer/lib64/libdftracer_core.so"))
     return found[0].parent.parent if found else None
 
 
