@@ -78,16 +78,52 @@ inline std::optional<std::string> decode(std::string_view inside) {
   return out;
 }
 
-// RFC 8259, nothing more: no comments, no trailing commas, no NaN, no leading zeros.
+// Every escape is one of JSON's, and no control character comes bare.
+inline bool escapes_hold(std::string_view inside) {
+  for (std::size_t at = 0; at < inside.size(); ++at) {
+    if (static_cast<unsigned char>(inside[at]) < 0x20) return false;
+    if (inside[at] != '\\') continue;
+    if (++at >= inside.size()) return false;
+    if (inside[at] == 'u') {
+      const std::string_view hex = inside.substr(at + 1, 4);
+      if (hex.size() < 4 || hex.find_first_not_of("0123456789abcdefABCDEF") != hex.npos) {
+        return false;
+      }
+      at += 4;
+    } else if (std::string_view("\"\\/bfnrt").find(inside[at]) == std::string_view::npos) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// What is taken for JSON. `kOurs` is what a trace of ours may hold: no blanks, little nesting, only
+// strings that `decode` knows. `kAny` is RFC 8259, but any bytes from 0x20 may stand in a string.
+enum class Dialect { kOurs, kAny };
+
+// In both no comments, no trailing commas, no NaN, no leading zeros.
 class Checker {
  public:
-  explicit Checker(std::string_view text) : text_(text) {}
-  bool whole() { return value(0) && at_ == text_.size(); }
+  explicit Checker(std::string_view text, Dialect dialect = Dialect::kOurs)
+      : text_(text), any_(dialect == Dialect::kAny) {}
+  bool whole() {
+    const bool good = value(0);
+    blanks();
+    return good && at_ == text_.size();
+  }
 
  private:
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  void blanks() {
+    if (!any_) return;
+    while (peek() == ' ' || peek() == '\t' || peek() == '\n' || peek() == '\r') ++at_;
+  }
   bool eat(char c) {
-    if (peek() != c || at_ >= text_.size()) return false;
+    blanks();
+    return here(c);
+  }
+  bool here(char c) {
+    if (at_ >= text_.size() || text_[at_] != c) return false;
     ++at_;
     return true;
   }
@@ -102,24 +138,23 @@ class Checker {
     return at_ > from;
   }
   bool number() {
-    eat('-');
-    if (!eat('0') && !digits()) return false;
-    if (eat('.') && !digits()) return false;
-    if (eat('e') || eat('E')) {
-      if (!eat('+')) eat('-');
-      return digits();
-    }
-    return true;
+    here('-');
+    if (!here('0') && !digits()) return false;
+    if (here('.') && !digits()) return false;
+    if (!here('e') && !here('E')) return true;
+    if (!here('+')) here('-');
+    return digits();
   }
   bool string() {
     if (!eat('"')) return false;
     const std::size_t from = at_;
     while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
     if (at_ >= text_.size()) return false;
-    return decode(text_.substr(from, at_++ - from)).has_value();
+    const std::string_view inside = text_.substr(from, at_++ - from);
+    return any_ ? escapes_hold(inside) : decode(inside).has_value();
   }
   bool value(int depth) {
-    if (depth > 16) return false;
+    if (!any_ && depth > 16) return false;
     if (eat('{')) {
       if (eat('}')) return true;
       do {
@@ -138,9 +173,12 @@ class Checker {
     return word("true") || word("false") || word("null") || number();
   }
   std::string_view text_;
+  bool any_;
   std::size_t at_ = 0;
 };
 
-inline bool valid(std::string_view text) { return Checker(text).whole(); }
+inline bool valid(std::string_view text, Dialect dialect = Dialect::kOurs) {
+  return Checker(text, dialect).whole();
+}
 
 }  // namespace json

@@ -98,3 +98,23 @@ TEST_CASE("it agrees with a strict reader on random texts of JSON's characters")
   }
   CHECK(valid > 1000);
 }
+
+TEST_CASE("the strict reader itself: what any JSON may have and a trace of ours may not") {
+  using json::Dialect;
+  for (const char* text :
+       {" { \"a\" : [ 1 , \"\" ] }\r\n", "\"\\uD83D\"", "\"\\u00Ff\"", "\"\xff\"", "\t1"}) {
+    CAPTURE(text);
+    CHECK(json::valid(text, Dialect::kAny));
+    CHECK_FALSE(json::valid(text));
+  }
+  for (const char* text :
+       {"", " ", "1 2", "- 1", "1 .5", "\"\\u12g4\"", "\"\\u12\"", "\"\\x\"", "\"\\\"", "\"a\nb\"",
+        "[1,]", "{\"a\"}", "{1:2}", "NaN", "01", "tr ue"}) {
+    CAPTURE(text);
+    CHECK_FALSE(json::valid(text, Dialect::kAny));
+    CHECK_FALSE(json::valid(text));
+  }
+  const std::string deep = std::string(40, '[') + std::string(40, ']');
+  CHECK(json::valid(deep, Dialect::kAny));
+  CHECK_FALSE(json::valid(deep));
+}
