@@ -15,6 +15,7 @@ from support import synthetic
 from support.members import member, pack
 from support.synthetic import events_of, torch_document, write
 from support.synthetic import merge as merged
+from support.wounds import Wound, damage, wounds
 
 from dftracer.commands.main import main
 from dftracer.commands.merge import main as merge_trace
@@ -130,23 +131,14 @@ STARTS = [
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(
-    st.sampled_from(STARTS),
-    st.lists(
-        st.tuples(st.floats(0, 1), st.binary(max_size=6), st.integers(0, 200)),
-        min_size=1,
-        max_size=3,
-    ),
-)
+@given(st.sampled_from(STARTS), wounds(least=1))
 def test_random_damage_is_told_and_costs_no_readable_record(
     tmp_path_factory: pytest.TempPathFactory,
     start: tuple[str, bytes],
-    wounds: list[tuple[float, bytes, int]],
+    hurt: list[Wound],
 ):
     name, data = start
-    for place, inserted, removed in wounds:
-        at = int(place * len(data))
-        data = data[:at] + inserted + data[at + removed :]
+    data = damage(data, hurt)
     place_of = tmp_path_factory.mktemp("damage")
     path = place_of / name
     path.write_bytes(data)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from support import synthetic
 from support.members import pack
 from support.synthetic import lines_of, write
+from support.wounds import Wound, damage, wounds
 
 from dftracer.commands.main import main
 from dftracer.trace import summarise_all
@@ -130,9 +130,6 @@ def test_strangers_in_a_directory_keep_nobody_from_being_mended(
     assert (tmp_path / "config.json").read_bytes() == b"{}"
 
 
-Change = Callable[[bytes], bytes]
-
-
 @settings(
     max_examples=60,
     deadline=None,
@@ -141,17 +138,15 @@ Change = Callable[[bytes], bytes]
 )
 @given(
     st.sampled_from([("a.pfw.gz", GZIP), ("a.pfw", PLAIN), ("a.pfw.gz", STREAM)]),
-    st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=6), st.integers(0, 200)), max_size=3),
+    wounds(),
 )
 def test_random_damage_never_costs_a_readable_record(
     tmp_path_factory: pytest.TempPathFactory,
     start: tuple[str, bytes],
-    wounds: list[tuple[float, bytes, int]],
+    hurt: list[Wound],
 ):
     name, data = start
-    for place, inserted, removed in wounds:
-        at = int(place * len(data))
-        data = data[:at] + inserted + data[at + removed :]
+    data = damage(data, hurt)
     path = tmp_path_factory.mktemp("damage") / name
     path.write_bytes(data)
     readable = summarise_all([path]).records
