@@ -143,19 +143,24 @@ def label(name: object, longest: int = 44) -> str:
     return html.escape(shown, quote=False) or "(no name)"
 
 
-def bars(
-    name: str, role: str, x: Sequence[Any], y: Sequence[Any], hover: str, **more: Any
+def _series(
+    kind: str, name: str, role: str, x: Sequence[Any], y: Sequence[Any], hover: str
 ) -> dict[str, Any]:
     return {
-        "type": "bar",
+        "type": kind,
         "name": html.escape(name, quote=False),
         "x": list(x),
         "y": list(y),
-        "marker": {"color": colour(role), "line": {"width": 0}},
         "meta": {"role": role},
         "hovertemplate": hover,
-        **more,
     }
+
+
+def bars(
+    name: str, role: str, x: Sequence[Any], y: Sequence[Any], hover: str, **more: Any
+) -> dict[str, Any]:
+    marker = {"color": colour(role), "line": {"width": 0}}
+    return {**_series("bar", name, role, x, y, hover), "marker": marker, **more}
 
 
 def row_bars(
@@ -170,16 +175,11 @@ def area(
     name: str, role: str, x: Sequence[Any], y: Sequence[Any], hover: str, **more: Any
 ) -> dict[str, Any]:
     return {
-        "type": "scatter",
+        **_series("scatter", name, role, x, y, hover),
         "mode": "lines",
-        "name": html.escape(name, quote=False),
-        "x": list(x),
-        "y": list(y),
         "line": {"color": colour(role), "width": 0, "shape": "hv"},
         "fillcolor": colour(role),
         "stackgroup": "one",
-        "meta": {"role": role},
-        "hovertemplate": hover,
         **more,
     }
 
@@ -188,14 +188,9 @@ def dots(
     name: str, role: str, x: Sequence[Any], y: Sequence[Any], hover: str, **more: Any
 ) -> dict[str, Any]:
     return {
-        "type": "scatter",
+        **_series("scatter", name, role, x, y, hover),
         "mode": "markers",
-        "name": html.escape(name, quote=False),
-        "x": list(x),
-        "y": list(y),
         "marker": {"color": colour(role), "size": 8},
-        "meta": {"role": role},
-        "hovertemplate": hover,
         **more,
     }
 
