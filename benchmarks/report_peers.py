@@ -11,20 +11,23 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from errors import BenchError
-from reading import BIN, OURS, THREADS, Figures, make_trace, run, script
+from reading import BIN, OURS, THREADS, Figures, best, make_trace, run, script
 from subjects import ROOT
 from table import Row
 from venvs import install, last_line
 
 ANALYZER = ("dftracer-analyzer==0.0.9", "dftracer-utils==0.0.12")
 DARSHAN = ("darshan==3.5.0",)
+EXAMPLE = "lib/python3*/site-packages/darshan/examples/example_logs/dxt.darshan"
 SAMPLE = 0.2  # seconds
-# Of the calls that a log holds one by one, which is what a trace holds, and of all its records.
+# Of the calls that a log holds one by one, which is what a trace holds, and of all its records. The
+# other import makes matplotlib's list of fonts, which is made once and not at every report.
 COUNT = """
-import sys, darshan
+import sys, darshan, matplotlib.font_manager
 log = darshan.DarshanReport(sys.argv[1], read_all=True)
 log.read_all_dxt_records()
 single = [one for name in log.records if name.startswith("DXT") for one in log.records[name]]
@@ -92,13 +95,17 @@ def _memory_of_session(session: int) -> int:
     return total * 1024
 
 
-def peer_rows(
-    events: int, limit: float, scratch: Path, prefix: Path, log: Path | None
-) -> list[Row]:
-    return [
-        _analyzer_row(events, limit, scratch / "analyzer", prefix),
-        _darshan_row(limit, scratch / "darshan", prefix, log),
-    ]
+@dataclass(frozen=True)
+class Plan:
+    events: int
+    repeats: int
+    limit: float  # seconds, of a peer
+    prefix: Path
+    log: Path | None
+
+
+def peer_rows(plan: Plan, scratch: Path) -> list[Row]:
+    return [_analyzer_row(plan, scratch / "analyzer"), _darshan_row(plan, scratch / "darshan")]
 
 
 def _cell(figures: Figures) -> str:
@@ -109,17 +116,20 @@ def _ours(trace: Path, directory: Path) -> Figures:
     return watch([BIN / "dftracer", "report", trace, "--threads", str(THREADS)], directory)
 
 
-def _analyzer_row(events: int, limit: float, directory: Path, prefix: Path) -> Row:
+def _analyzer_row(plan: Plan, directory: Path) -> Row:
     directory.mkdir()
-    trace = make_trace(events, directory, prefix)
-    row = Row(f"report on {events:,} events of ours, whole command")
-    row.ours = _cell(_ours(trace, directory))
+    trace = make_trace(plan.events, directory, plan.prefix)
+    (ours,) = best(plan.repeats, lambda: _ours(trace, directory))
     (calls,) = run(script(OURS, trace), directory).text.split()[:1]
-    row.others["dftracer-analyzer 0.0.9"] = _analyzer(trace, int(calls), limit, directory)
-    return row
+    return Row(
+        f"report on {plan.events:,} events of ours",
+        ours=_cell(ours),
+        others={"dftracer-analyzer 0.0.9": _analyzer(plan, trace, int(calls), directory)},
+    )
 
 
-def _analyzer(trace: Path, calls: int, limit: float, directory: Path) -> str:
+def _analyzer(plan: Plan, trace: Path, calls: int, directory: Path) -> str:
+    """Once: it takes long."""
     venv = ROOT / "build" / "analyzer-venv"
     reason = install(venv, *ANALYZER)
     if reason:
@@ -130,7 +140,7 @@ def _analyzer(trace: Path, calls: int, limit: float, directory: Path) -> str:
     shutil.copy(trace, data)
     words = [f"trace_path={data}", f"cluster.local_directory={directory / 'workers'}"]
     try:
-        figures = watch([venv / "bin" / "dfanalyzer", *words], directory, limit)
+        figures = watch([venv / "bin" / "dfanalyzer", *words], directory, plan.limit)
     except BenchError as error:
         return str(error)
     if f"{calls:,}" not in figures.text:
@@ -138,7 +148,7 @@ def _analyzer(trace: Path, calls: int, limit: float, directory: Path) -> str:
     return _cell(figures)
 
 
-def _darshan_row(limit: float, directory: Path, prefix: Path, log: Path | None) -> Row:
+def _darshan_row(plan: Plan, directory: Path) -> Row:
     directory.mkdir()
     head = "PyDarshan 3.5.0"
     venv = ROOT / "build" / "darshan-venv"
@@ -147,15 +157,19 @@ def _darshan_row(limit: float, directory: Path, prefix: Path, log: Path | None) 
         return Row("summary of a Darshan log", others={head: f"does not install: {reason}"})
     python = venv / "bin" / "python"
     try:
-        if log is None:
-            found = "lib/python3*/site-packages/darshan/examples/example_logs/dxt.darshan"
-            (log,) = venv.glob(found)
+        log = plan.log or next(venv.glob(EXAMPLE))
         calls, records = map(int, watch([python, "-c", COUNT, log], directory).text.split()[-2:])
-        words = ["-m", "darshan", "summary", "--enable_dxt_heatmap", log]
-        theirs = watch([python, *words], directory, limit)
+        trace = make_trace(calls, directory, plan.prefix)
+        summary = [python, "-m", "darshan", "summary", "--enable_dxt_heatmap", log]
+        ours, theirs = best(
+            plan.repeats,
+            lambda: _ours(trace, directory),
+            lambda: watch(summary, directory, plan.limit),
+        )
+    except StopIteration:
+        return Row("summary of a Darshan log", others={head: "failed: it ships no example"})
     except (BenchError, ValueError) as error:
         return Row("summary of a Darshan log", others={head: last_line(str(error))})
-    ours = _ours(make_trace(calls, directory, prefix), directory)
     return Row(
         f"report on {calls:,} calls; PyDarshan: as many, in {records} records of {log.name}",
         ours=_cell(ours),

@@ -4,8 +4,8 @@
     python benchmarks/reporting.py [--events N] [--small N] [--large N] [--repeats N] [--no-peer]
 
 The traces are made by this project's library, from real calls, as in reading.py. Times are the best
-of the repeats of the whole command, which also writes the page; memory is the largest of all. Peers
-run once.
+of the repeats of the whole command, which also writes the page; memory is the largest of all. The
+analyzer runs once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from errors import BenchError
 from reading import BIN, THREADS, Figures, best, make_trace, run
-from report_peers import peer_rows
+from report_peers import Plan, peer_rows
 from subjects import ROOT
 from table import Row, machine, markdown
 
@@ -66,9 +66,10 @@ def main() -> int:
         if options.large:
             rows.append(row(options.large, measure(options.large, 1, scratch, prefix)))
         if not options.no_peer:
-            limit = options.peer_seconds
             log = options.darshan_log.resolve() if options.darshan_log else None
-            rows += peer_rows(options.peer_events, limit, scratch, prefix, log)
+            limit = options.peer_seconds
+            plan = Plan(options.peer_events, options.repeats, limit, prefix, log)
+            rows += peer_rows(plan, scratch)
     except BenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
