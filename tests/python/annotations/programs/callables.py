@@ -6,6 +6,7 @@ import functools
 import math
 import operator
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -394,7 +395,9 @@ def partials(d: Decorator) -> None:
     assert one.below(1) == 13
     assert One.above(one, 2) == 13
     One.base = 0
-    assert raised(AttributeError, one.plain, 1) is not None
+    with warnings.catch_warnings():  # from 3.13 on: it will be one
+        warnings.simplefilter("ignore", FutureWarning)
+        assert raised(AttributeError, one.plain, 1) is not None
 
 
 @check(*["forward"] * 8)
