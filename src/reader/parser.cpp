@@ -118,26 +118,30 @@ void Parser::set_clock(FileClock clock) {
   most_ = std::numeric_limits<std::int64_t>::max() / factor_;
 }
 
-// `,"pid":N,"tid":N`
-inline bool Parser::process_at(const char*& p, Event& event) {
+// `,"cat":"text","pid":N,"tid":N`
+inline bool Parser::origin_at(const char*& p, Event& event) {
+  constexpr std::string_view kCategory = ",\"cat\":\"";
+  constexpr std::size_t kHalf = kOrigin / 2;
+  const char* start = p;
   // Compared as the first and the last half of the room, which overlap.
-  constexpr std::size_t kHalf = sizeof process_text_ / 2;
-  if (process_size_ != 0 && std::memcmp(p, process_text_, kHalf) == 0 &&
-      std::memcmp(p + process_size_ - kHalf, process_text_ + process_size_ - kHalf, kHalf) == 0) {
+  if (origin_size_ != 0 && std::memcmp(p, origin_text_, kHalf) == 0 &&
+      std::memcmp(p + origin_size_ - kHalf, origin_text_ + origin_size_ - kHalf, kHalf) == 0) {
+    event.category = {{start + kCategory.size(), category_size_}, false};
     event.pid = pid_;
     event.tid = tid_;
-    p += process_size_ - 1;
+    p += origin_size_ - 1;
     return true;
   }
-  const char* start = p;
+  if (!eat(p, ",\"cat\":\"") || !string_at(p, event.category)) return false;
   if (!eat(p, ",\"pid\":") || !number_at(p, event.pid)) return false;
   if (!eat(p, ",\"tid\":") || !number_at(p, event.tid)) return false;
   // With the comma behind it, or a longer number would look the same.
   const auto size = static_cast<std::size_t>(p + 1 - start);
-  process_size_ = 0;
-  if (*p == ',' && size >= kHalf && size <= sizeof process_text_) {
-    std::memcpy(process_text_, start, size);
-    process_size_ = size;
+  origin_size_ = 0;
+  if (*p == ',' && size >= kHalf && size <= kOrigin && !event.category.escaped) {
+    std::memcpy(origin_text_, start, size);
+    origin_size_ = size;
+    category_size_ = event.category.raw.size();
     pid_ = event.pid;
     tid_ = event.tid;
   }
@@ -148,8 +152,7 @@ inline bool Parser::process_at(const char*& p, Event& event) {
 inline bool Parser::head_at(const char*& p, Event& event) {
   if (!eat(p, "{\"id\":") || !number_at(p, event.id)) return false;
   if (!eat(p, ",\"name\":\"") || !string_at(p, event.name)) return false;
-  if (!eat(p, ",\"cat\":\"") || !string_at(p, event.category)) return false;
-  if (!process_at(p, event)) return false;
+  if (!origin_at(p, event)) return false;
   std::uint8_t has = kHasId | kHasPid | kHasTid | kHasName;
   event.ts = event.dur = 0;
   if (eat(p, ",\"ts\":")) {

@@ -27,7 +27,7 @@ class Parser {
   const char* general(const char* p, Event& event);
 
  private:
-  bool process_at(const char*& p, Event& event);
+  bool origin_at(const char*& p, Event& event);
   bool head_at(const char*& p, Event& event);
   bool brief_args(const char*& p, const char* end, Event& event);
   const char* all_args(const char* start, const char* p, Event& event);
@@ -37,9 +37,12 @@ class Parser {
   FileClock clock_;
   std::int64_t factor_ = 1000;
   std::int64_t most_ = 0;  // units that still fit 64 bits as nanoseconds
-  // The last `,"pid":…,"tid":…,` and what it says: it seldom changes from a line to the next.
-  char process_text_[32] = {};
-  std::size_t process_size_ = 0;
+  // The last `,"cat":"…","pid":…,"tid":…,` and what it says: it seldom changes from a line to the
+  // next, and comparing it is less work than reading it.
+  static constexpr std::size_t kOrigin = 64;
+  char origin_text_[kOrigin] = {};
+  std::size_t origin_size_ = 0;
+  std::size_t category_size_ = 0;
   std::int64_t pid_ = 0;
   std::int64_t tid_ = 0;
   std::vector<Field> args_;

@@ -281,8 +281,13 @@ void Partial::add_event(const Event& event, ProcessRow& process, std::uint32_t f
   const Way way = counted.traffic.way;
   if (way != Way::kNone) {
     const Measure measure = counted.traffic.measure;
-    const bool all = !event.brief || (measure == Measure::kRet && event.args.size() == 2);
-    bytes = moved_bytes(measure, all ? event.args : members_of(event.args_text, room_));
+    if (!event.brief) {
+      bytes = moved_bytes(measure, event.args);
+    } else if (measure == Measure::kRet && event.args.size() == 2) {
+      bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(event.args[1].number, 0));
+    } else {
+      bytes = moved_bytes(measure, members_of(event.args_text, room_));
+    }
     if (way != Way::kWrite) {
       add_to(row.read_bytes, bytes);
       add_to(process.read_bytes, bytes);

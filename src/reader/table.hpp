@@ -41,7 +41,7 @@ inline std::uint64_t hash_text(std::string_view text, std::uint64_t seed) {
 }
 
 // Keys are short, and a call of memcmp costs more than the comparison.
-inline bool same_text(std::string_view a, std::string_view b) {
+[[gnu::always_inline]] inline bool same_text(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   const auto load = [](const char* p) {
     std::uint64_t word;
