@@ -75,28 +75,35 @@ inline const char* string_end(const char* p, bool& escaped) {
   return escaped ? string_end_escaped(p) : nullptr;
 }
 
+// Of each of eight bytes, a bit that is set if it is no digit. `digits` becomes their values.
+inline std::uint64_t no_digits(const char* p, std::uint64_t& digits) {
+  std::uint64_t word;
+  __builtin_memcpy(&word, p, 8);
+  digits = word ^ 0x3030303030303030U;
+  return ((digits + 0x7676767676767676U) | word) & 0x8080808080808080U;
+}
+// The number that eight values of digits make: pairs are added up.
+inline std::uint64_t eight_digits(std::uint64_t digits) {
+  digits = (digits * 10) + (digits >> 8);
+  return (((digits & 0x000000ff000000ffU) * 0x000f424000000064U) +
+          (((digits >> 16) & 0x000000ff000000ffU) * 0x0000271000000001U)) >>
+         32;
+}
+
 // Digits of at most 18 places, without a leading zero; nullptr if there is anything else. Eight at
 // a time: a line has some sixty digits, and one by one they cost more than all the rest of it.
 inline const char* whole_number(const char* p, std::int64_t& out) {
   const char* start = p;
   std::uint64_t value = 0;
   for (;;) {
-    std::uint64_t word;
-    __builtin_memcpy(&word, p, 8);
-    // Of each byte, a bit that is set if it is no digit.
-    const std::uint64_t digits = word ^ 0x3030303030303030U;
-    const std::uint64_t others = ((digits + 0x7676767676767676U) | word) & 0x8080808080808080U;
+    std::uint64_t digits;
+    const std::uint64_t others = no_digits(p, digits);
     const unsigned count = others == 0 ? 8 : static_cast<unsigned>(__builtin_ctzll(others)) / 8;
     if (count == 0) break;
     static constexpr std::uint64_t kPowers[] = {1,      10,      100,      1000,     10000,
                                                 100000, 1000000, 10000000, 100000000};
-    // The digits move to the end, zeros before them, and pairs are added up.
-    std::uint64_t eight = digits << (8 * (8 - count));
-    eight = (eight * 10) + (eight >> 8);
-    eight = (((eight & 0x000000ff000000ffU) * 0x000f424000000064U) +
-             (((eight >> 16) & 0x000000ff000000ffU) * 0x0000271000000001U)) >>
-            32;
-    value = value * kPowers[count] + eight;
+    // The digits move to the end, zeros before them.
+    value = value * kPowers[count] + eight_digits(digits << (8 * (8 - count)));
     p += count;
     if (count < 8 || p - start > 18) break;
   }
@@ -105,6 +112,18 @@ inline const char* whole_number(const char* p, std::int64_t& out) {
     return nullptr;
   out = static_cast<std::int64_t>(value);
   return p;
+}
+
+// Likewise; quickest for sixteen, which a time of this age has in microseconds.
+inline const char* time_number(const char* p, std::int64_t& out) {
+  std::uint64_t high;
+  std::uint64_t low;
+  const std::uint64_t others = no_digits(p, high) | no_digits(p + 8, low);
+  const bool more = p[16] >= '0' && p[16] <= '9';
+  if (others != 0 || more || *p == '0') [[unlikely]]
+    return whole_number(p, out);
+  out = static_cast<std::int64_t>(eight_digits(high) * 100000000 + eight_digits(low));
+  return p + 16;
 }
 
 // A value of any kind at p, its fields filled but the key; nullptr if it is not JSON. Objects and

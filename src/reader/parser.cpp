@@ -148,7 +148,7 @@ inline bool Parser::origin_at(const char*& p, Event& event) {
   return true;
 }
 
-// All that comes before the arguments, and their brace.
+// All that comes before the phase.
 inline bool Parser::head_at(const char*& p, Event& event) {
   if (!eat(p, "{\"id\":") || !number_at(p, event.id)) return false;
   if (!eat(p, ",\"name\":\"") || !string_at(p, event.name)) return false;
@@ -157,7 +157,9 @@ inline bool Parser::head_at(const char*& p, Event& event) {
   event.ts = event.dur = 0;
   if (eat(p, ",\"ts\":")) {
     // A base would ask for a check of the sum; files that have one are not of this layout.
-    if (!number_at(p, event.ts) || event.ts > most_ || clock_.base_ns != 0) return false;
+    const char* stop = time_number(p, event.ts);
+    if (stop == nullptr || event.ts > most_ || clock_.base_ns != 0) return false;
+    p = stop;
     event.ts *= factor_;
     has |= kHasTs;
     if (eat(p, ",\"dur\":")) {
@@ -166,30 +168,28 @@ inline bool Parser::head_at(const char*& p, Event& event) {
       has |= kHasDur;
     }
   }
-  if (!eat(p, ",\"ph\":\"")) return false;
-  event.phase = *p++;
-  const bool letter =
-      (event.phase >= 'A' && event.phase <= 'Z') || (event.phase >= 'a' && event.phase <= 'z');
-  if (!letter || !eat(p, "\",\"args\":{")) return false;
   event.extra = {};
   event.has = has;
   event.brief = false;
   return true;
 }
 
-// p stands behind the brace of the arguments, and is left behind the one of the record.
+// p stands behind the quote that opens `hhash`, and is left behind the record.
 inline bool Parser::brief_args(const char*& p, const char* end, Event& event) {
-  constexpr std::size_t kHashSize = 16;
-  const char* args = p - 1;
+  constexpr std::size_t kHash = sizeof host_ - 1;
+  constexpr std::string_view kBefore = "{\"hhash\":\"";
   if (args_.size() < 2) args_.resize(16);
   Field& host = args_[0];
-  if (!eat(p, "\"hhash\":\"")) return false;
-  host.key = {args + 2, 5};
+  host.key = {p - 8, 5};
   host.key_escaped = false;
-  host.value = {p, kHashSize};
+  host.value = {p, kHash};
   host.kind = Kind::kString;
-  if (string_stop(p) != p + kHashSize || p[kHashSize] != '"') return false;
-  p += kHashSize + 1;
+  if (std::memcmp(p, host_, sizeof host_) != 0) {
+    if (string_stop(p) != p + kHash || p[kHash] != '"') return false;
+    std::memcpy(host_, p, sizeof host_);
+  }
+  const char* args = p - kBefore.size();
+  p += sizeof host_;
   if (p >= end) return false;
   // No string has a line end in it.
   const auto* eol =
@@ -204,7 +204,13 @@ inline bool Parser::brief_args(const char*& p, const char* end, Event& event) {
   return true;
 }
 
-inline const char* Parser::all_args(const char* start, const char* p, Event& event) {
+// The phase and all arguments.
+inline const char* Parser::rest(const char* start, const char* p, Event& event) {
+  if (!eat(p, ",\"ph\":\"")) return nullptr;
+  event.phase = *p++;
+  const bool letter =
+      (event.phase >= 'A' && event.phase <= 'Z') || (event.phase >= 'a' && event.phase <= 'z');
+  if (!letter || !eat(p, "\",\"args\":{")) return nullptr;
   const char* args = p - 1;
   std::size_t count = 0;
   p = members<false>(p, args_, count);
@@ -217,16 +223,18 @@ inline const char* Parser::all_args(const char* start, const char* p, Event& eve
 
 const char* Parser::fast(const char* p, Event& event) {
   const char* start = p;
-  return head_at(p, event) ? all_args(start, p, event) : nullptr;
+  return head_at(p, event) ? rest(start, p, event) : nullptr;
 }
 
 const char* Parser::brief(const char* p, const char* end, Event& event) {
   const char* start = p;
   if (!head_at(p, event)) return nullptr;
-  const char* args = p;
-  if (event.phase != 'X' || event.is_own() || !brief_args(p, end, event)) {
-    return all_args(start, args, event);
+  const char* phase = p;
+  if (event.is_own() || !eat(p, ",\"ph\":\"X\",\"args\":{\"hhash\":\"") ||
+      !brief_args(p, end, event)) {
+    return rest(start, phase, event);
   }
+  event.phase = 'X';
   event.line = {start, static_cast<std::size_t>(p - start)};
   return p;
 }

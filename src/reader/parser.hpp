@@ -30,7 +30,7 @@ class Parser {
   bool origin_at(const char*& p, Event& event);
   bool head_at(const char*& p, Event& event);
   bool brief_args(const char*& p, const char* end, Event& event);
-  const char* all_args(const char* start, const char* p, Event& event);
+  const char* rest(const char* start, const char* p, Event& event);
   void place(const Field& field, Event& event);
   bool set_time(const Field& field, std::int64_t base, std::int64_t& out) const;
 
@@ -45,6 +45,7 @@ class Parser {
   std::size_t category_size_ = 0;
   std::int64_t pid_ = 0;
   std::int64_t tid_ = 0;
+  char host_[17] = {};  // the last `hhash` and its quote, likewise
   std::vector<Field> args_;
   std::vector<Field> extra_;
 };

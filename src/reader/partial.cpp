@@ -22,6 +22,10 @@ struct Common {
 
 Common common_of(const Event& event) {
   Common found;
+  if (event.brief) {
+    found.host = event.args.data();
+    return found;
+  }
   for (const Field& field : event.args) {
     switch (field.key.size()) {
       case 5:
