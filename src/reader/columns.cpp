@@ -296,6 +296,11 @@ void BatchMaker::add(const Event& event) {
       fits = values[c] >= INT32_MIN && values[c] <= INT32_MAX;
     }
     if (!fits) continue;
+    // Where both are there, `hostname` is an argument of the program's own.
+    if (column == static_cast<int>(Col::kHost) && by_column[c] != nullptr &&
+        is(by_column[c]->key, "hhash")) {
+      continue;
+    }
     // Of a key that is there twice the last one counts; all are kept.
     if (by_column[c] == nullptr && i < 64) taken |= std::uint64_t{1} << i;
     by_column[c] = &field;

@@ -62,4 +62,15 @@ struct Event {
   [[nodiscard]] bool is_event() const { return !is_metadata() && !is_own(); }
 };
 
+// The argument that names the host: a hash, or its name where other tracers write that. Beside a
+// hash, `hostname` is an argument of the program's own.
+inline const Field* host_of(const Event& event) {
+  const Field* named = nullptr;
+  for (const Field& field : event.args) {
+    if (is(field.key, "hhash")) return &field;
+    if (is(field.key, "hostname")) named = &field;
+  }
+  return named;
+}
+
 }  // namespace dft::reader

@@ -181,7 +181,7 @@ const Field* thread_text(const Event& event, const File& file) {
 }
 
 const Treatment& Rewriter::treatment(const Event& event, const File& file) {
-  const std::string_view host = host_of(event);
+  const std::string_view host = host_text(event);
   const std::string_view mark = mark_of(event, file);
   if (last_ != nullptr && last_file_ == file.index && (event.has & kHasPid) != 0 &&
       last_pid_ == event.pid && same_text(last_host_, host) && same_text(last_mark_, mark)) {

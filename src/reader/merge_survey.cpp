@@ -135,13 +135,9 @@ const Field* find_arg(const Event& event, std::string_view key) {
   return nullptr;
 }
 
-std::string_view host_of(const Event& event) {
-  for (const Field& field : event.args) {
-    if (is(field.key, "hhash") || is(field.key, "hostname")) {
-      return field.is_string() ? field.value : std::string_view();
-    }
-  }
-  return {};
+std::string_view host_text(const Event& event) {
+  const Field* host = host_of(event);
+  return host != nullptr && host->is_string() ? host->value : std::string_view();
 }
 
 std::string_view mark_of(const Event& event, const File& file) {
@@ -183,7 +179,7 @@ void unit_key(std::uint32_t file, const Number& pid, std::string_view host, std:
 }  // namespace
 
 void unit_key(const Event& event, const File& file, std::string& out) {
-  unit_key(file.index, pid_of(event), host_of(event), mark_of(event, file), out);
+  unit_key(file.index, pid_of(event), host_text(event), mark_of(event, file), out);
 }
 void unit_key(const Unit& unit, std::string& out) {
   unit_key(unit.file, unit.pid, unit.host, unit.mark, out);
@@ -215,7 +211,7 @@ Repeats repeats(const Event& event) {
 }
 
 Unit& Survey::unit_of(const Event& event, const File& file) {
-  const std::string_view host = host_of(event);
+  const std::string_view host = host_text(event);
   const std::string_view mark = mark_of(event, file);
   if (last_ != nullptr && last_->file == file.index && (event.has & kHasPid) != 0 &&
       last_->pid.is_number && last_->pid.value == event.pid && same_text(last_->host, host) &&

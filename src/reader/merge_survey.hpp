@@ -119,7 +119,7 @@ class Survey {
 
 // Shared with the second pass.
 const Field* find_arg(const Event& event, std::string_view key);
-[[nodiscard]] std::string_view host_of(const Event& event);
+[[nodiscard]] std::string_view host_text(const Event& event);
 [[nodiscard]] std::string_view mark_of(const Event& event, const File& file);
 [[nodiscard]] Number pid_of(const Event& event);
 // The key under which a unit is found again.

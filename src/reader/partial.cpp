@@ -13,35 +13,19 @@ void add_to(std::uint64_t& sum, std::uint64_t value) {
   if (__builtin_add_overflow(sum, value, &sum)) sum = std::numeric_limits<std::uint64_t>::max();
 }
 
-// The fields that every event may have, in one walk over its arguments.
-struct Common {
-  const Field* host = nullptr;
-  const Field* path = nullptr;
+// The file that an event is about; of a brief event it is not known.
+struct Path {
+  std::string_view text;
   bool hashed = false;
 };
 
-Common common_of(const Event& event) {
-  Common found;
-  if (event.brief) {
-    found.host = event.args.data();
-    return found;
-  }
+Path path_of(const Event& event) {
+  Path found;
   for (const Field& field : event.args) {
-    switch (field.key.size()) {
-      case 5:
-        if (is(field.key, "hhash")) {
-          found.host = &field;
-        } else if (is(field.key, "fhash")) {
-          found.path = &field, found.hashed = true;
-        } else if (is(field.key, "fname")) {
-          found.path = &field, found.hashed = false;
-        }
-        break;
-      case 8:
-        if (is(field.key, "hostname")) found.host = &field;
-        break;
-      default:
-        break;
+    if (is(field.key, "fhash")) {
+      found = {field.value, true};
+    } else if (is(field.key, "fname")) {
+      found = {field.value, false};
     }
   }
   return found;
@@ -228,20 +212,18 @@ ProcessRow& Partial::process_of(const Event& event, std::uint32_t file, std::str
 }
 
 void Partial::add(const Event& event, std::uint32_t file, Place place) {
-  const Common common = common_of(event);
-  const std::string_view host = common.host == nullptr ? std::string_view() : common.host->value;
-  ProcessRow& process = process_of(event, file, host, place);
+  const Field* host = host_of(event);
+  ProcessRow& process =
+      process_of(event, file, host == nullptr ? std::string_view() : host->value, place);
   ++process.records;
   if (!event.is_event()) {
     own(event, process, file, place);
     return;
   }
-  add_event(event, process, file, place,
-            common.path == nullptr ? std::string_view() : common.path->value, common.hashed);
+  add_event(event, process, file, place);
 }
 
-void Partial::add_event(const Event& event, ProcessRow& process, std::uint32_t file, Place place,
-                        std::string_view path, bool hashed) {
+void Partial::add_event(const Event& event, ProcessRow& process, std::uint32_t file, Place place) {
   bool fresh = false;
   const std::uint32_t index =
       names_.find(event.name.raw, event.category.raw, options_.by_file ? file : 0, fresh);
@@ -301,9 +283,10 @@ void Partial::add_event(const Event& event, ProcessRow& process, std::uint32_t f
       add_to(process.write_bytes, bytes);
     }
   }
-  if (!path.empty() && options_.paths) {
+  const Path path = options_.paths ? path_of(event) : Path();
+  if (!path.text.empty()) {
     bool fresh_path = false;
-    PathRow& used = paths_.row(paths_.find(path, {}, hashed ? 1 : 0, fresh_path)).row;
+    PathRow& used = paths_.row(paths_.find(path.text, {}, path.hashed ? 1 : 0, fresh_path)).row;
     ++used.count;
     add_to(used.total, duration);
     if (way == Way::kRead || way == Way::kBoth) {

@@ -150,8 +150,7 @@ class Partial {
                          Place place);
   FileFacts& facts_of(std::uint32_t file);
   void own(const Event& event, ProcessRow& process, std::uint32_t file, Place place);
-  void add_event(const Event& event, ProcessRow& process, std::uint32_t file, Place place,
-                 std::string_view path, bool hashed);
+  void add_event(const Event& event, ProcessRow& process, std::uint32_t file, Place place);
   std::string text_of(const Field* field, bool valid);
 
   PartialOptions options_;

@@ -62,10 +62,8 @@ class PartMaker {
   }
 
   std::uint32_t process_of(const Event& event) {
-    std::string_view host;
-    for (const Field& field : event.args) {
-      if (is(field.key, "hhash") || is(field.key, "hostname")) host = field.value;
-    }
+    const Field* named = host_of(event);
+    const std::string_view host = named != nullptr ? named->value : std::string_view();
     auto& list = part.processes;
     // An event that names no host belongs to the process of its number.
     const auto same = [&](const TimelineProcess& p) {

@@ -14,17 +14,10 @@ from support import harm, intercept
 from support.build import compile_c
 from support.harm import DATA, nothing_else, program
 from support.intercept import PROGRAMS, Process
+from support.processes import place
 from support.run import Result, environment, run
 
 ON = {"DFTRACER_SUMMARY": "1", "DFTRACER_DISABLE_IO": "0"}
-
-
-def place(tmp_path: Path) -> tuple[Path, Path]:
-    cwd, out = tmp_path / "w", tmp_path / "d"
-    cwd.mkdir()
-    out.mkdir()
-    (cwd / "data").write_bytes(DATA)
-    return cwd, out
 
 
 def steps(

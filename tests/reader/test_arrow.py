@@ -70,6 +70,22 @@ def test_batches_stream_in_order_on_any_number_of_threads(tmp_path: Path) -> Non
         assert ids == list(range(40_000))
 
 
+def test_an_argument_called_hostname_is_the_programs_own(tmp_path: Path) -> None:
+    line = (
+        '{"id":1,"name":"n","cat":"c","pid":5,"tid":6,"ts":1,"dur":1,"ph":"X",'
+        '"args":{"hhash":"0123456789abcdef","hostname":"elsewhere"}}'
+    )
+    other = line.replace(',"hostname":"elsewhere"', "")
+    path = tmp_path / "t.pfw.gz"
+    path.write_bytes(b"".join(pack([line.encode(), other.encode()], 10)))
+    rows = pa.table(trace.read(path)).to_pylist()
+    assert [row["host"] for row in rows] == [rows[1]["host"]] * 2
+    assert [row["process"] for row in rows] == [rows[1]["process"]] * 2
+    assert json.loads(rows[0]["args"]) == {"hostname": "elsewhere"}
+    for by_path in (True, False):  # all arguments are read, or only the host
+        assert len(trace.summarise_all([path], by_path=by_path).processes) == 1
+
+
 def test_a_stream_that_is_dropped_early() -> None:
     for _ in range(20):
         source = trace.read([OURS] * 20)
