@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +19,14 @@ from hypothesis import settings
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+# Whoever starts the tests may ignore signals, as nohup and a shell's background jobs do. Programs
+# would inherit that, and behave otherwise than these tests expect.
+if threading.current_thread() is threading.main_thread():
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            meant = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, meant)
 
 # Not a package: a directory `perfetto` with an __init__.py would hide the library of that name.
 sys.path.insert(0, str(Path(__file__).parent / "perfetto"))

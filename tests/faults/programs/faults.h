@@ -19,23 +19,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static char filler[4096];
+
+__attribute__((constructor)) static void fill(void) {
+  static const char text[] =
+      "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt "
+      "ut labore";
+  for (size_t i = 0; i < sizeof filler; ++i) filler[i] = text[i % (sizeof text - 1)];
+}
+
 /* Event number `number` of `who`, with `bytes` of text to make it as long as is wanted. */
 __attribute__((unused)) static void record(long who, long number, size_t bytes) {
   static dftracer_site site, who_key, number_key, text_key;
-  static const char text[4096] =
-      "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt "
-      "ut labore";
   dftracer_region region;
   dftracer_region_begin(&region, &site, "e", "FAULTS");
   dftracer_region_int(&region, &who_key, "w", who);
   dftracer_region_int(&region, &number_key, "i", number);
   if (bytes > 0) {
-    static char filled[4096];
-    if (filled[0] == '\0') {
-      for (size_t i = 0; i < sizeof filled; ++i) filled[i] = text[i % 99];
-    }
-    dftracer_region_bytes(&region, &text_key, "s", filled,
-                          bytes < sizeof filled ? bytes : sizeof filled);
+    dftracer_region_bytes(&region, &text_key, "s", filler,
+                          bytes < sizeof filler ? bytes : sizeof filler);
   }
   dftracer_region_end(&region);
 }
