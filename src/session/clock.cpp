@@ -1,5 +1,5 @@
-#include "buffer/lane.hpp"
 #include "record/clock.hpp"
+#include "buffer/lane.hpp"
 #include "session/session.hpp"
 #include "session/state.hpp"
 
