@@ -1,5 +1,5 @@
-#include "record/clock.hpp"
 #include "buffer/lane.hpp"
+#include "record/clock.hpp"
 #include "session/session.hpp"
 #include "session/state.hpp"
 
