@@ -6,6 +6,8 @@
 #include <cstring>
 #include <new>
 
+#include "record/hot.hpp"
+
 namespace dft::buffer {
 
 namespace {
@@ -25,11 +27,11 @@ pthread_key_t g_exit_key;
 pthread_once_t g_once = PTHREAD_ONCE_INIT;
 }  // namespace
 
-constinit std::atomic<Guard*> g_guard{&g_off};
+DFT_HOT constinit std::atomic<Guard*> g_guard{&g_off};
 constinit Hooks g_hooks{};
 constinit std::atomic<Spool*> g_spool{nullptr};
-constinit std::atomic<bool> g_on{false};
-constinit std::atomic<std::uint64_t> g_losses{0};
+DFT_HOT constinit std::atomic<bool> g_on{false};
+DFT_HOT constinit std::atomic<std::uint64_t> g_losses{0};
 constinit std::atomic<bool> g_forked{false};
 thread_local constinit ThreadState t_thread = {kNever, {}, 0,       0, 0,       0,
                                                0,      0,  nullptr, 0, nullptr, nullptr};

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "record/hot.hpp"
+
 namespace dft::buffer {
 
 bool Draft::enlarge(std::size_t n) noexcept {
@@ -34,7 +36,7 @@ void Draft::put_bytes(std::uint32_t key, record::ArgType type, std::string_view 
   used_ += static_cast<std::uint32_t>(size);
 }
 
-constinit std::atomic<std::uint64_t> g_handed{0};
+DFT_HOT constinit std::atomic<std::uint64_t> g_handed{0};
 
 namespace {
 

@@ -111,9 +111,8 @@ ChunkHead* Spool::take(std::size_t need, bool first_of_thread, std::uint32_t thr
     if (segment.chunk_size - sizeof(ChunkHead) < need) continue;
     if (small != (segment.chunk_size == kSmallChunk)) continue;
     if (!huge && !small && segment.chunk_size != kLargeChunk) continue;
-    const std::uint32_t from = hint_.load(std::memory_order_relaxed);
-    for (std::uint32_t n = 0; n < segment.chunks; ++n) {
-      const std::uint32_t i = (from + n) % segment.chunks;
+    // The first that is free: few are then in use, and they stay in the caches.
+    for (std::uint32_t i = 0; i < segment.chunks; ++i) {
       auto* chunk = reinterpret_cast<ChunkHead*>(base_[s] + std::size_t{i} * segment.chunk_size);
       auto state = static_cast<std::uint32_t>(ChunkState::kFree);
       if (chunk->state.load(std::memory_order_relaxed) != state) continue;
@@ -124,7 +123,6 @@ ChunkHead* Spool::take(std::size_t need, bool first_of_thread, std::uint32_t thr
       }
       chunk->thread.store(thread, std::memory_order_relaxed);
       chunk->sequence.store(head_->next_sequence.fetch_add(1), std::memory_order_relaxed);
-      hint_.store(i + 1, std::memory_order_relaxed);
       return chunk;
     }
   }

@@ -79,7 +79,6 @@ class Spool {
   std::uint64_t inode_ = 0;
   std::uint64_t device_ = 0;
   std::atomic<std::uint32_t> large_chunks_{0};
-  std::atomic<std::uint32_t> hint_{0};
   std::atomic<std::uint64_t> rest_until_{0};
   Lock grow_lock_;
   bool retired_ = false;

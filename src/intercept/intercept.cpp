@@ -9,6 +9,7 @@
 #include "intercept/patch.hpp"
 #include "intercept/vfork.hpp"
 #include "intercept/wrappers.hpp"
+#include "record/hot.hpp"
 #include "session/session.hpp"
 
 // The preload library's: the next function of that name, as seen from there. It is not there when
@@ -20,11 +21,11 @@ extern char** environ;
 namespace dft::intercept {
 
 Ids g_ids;
-constinit std::atomic<bool> g_watched[static_cast<std::size_t>(Set::kCount)] = {};
-constinit std::atomic<bool> g_details{true};
-constinit std::atomic<void*> g_real[kRows] = {};
+DFT_HOT constinit std::atomic<bool> g_watched[static_cast<std::size_t>(Set::kCount)] = {};
+DFT_HOT constinit std::atomic<bool> g_details{true};
+constinit RowState g_row_state[kRows] = {};
 
-constinit std::atomic<bool> g_decided{false};
+DFT_HOT constinit std::atomic<bool> g_decided{false};
 
 namespace {
 
@@ -76,7 +77,7 @@ void* find_real(Row row) noexcept {
   const SlowPath slow;
   void* found = is_preload() ? dftracer_preload_next(symbol) : find_definition(symbol);
   if (found == reinterpret_cast<void*>(kWrappers[index].function)) found = nullptr;
-  g_real[index].store(found, std::memory_order_relaxed);
+  g_row_state[index].real.store(found, std::memory_order_relaxed);
   return found;
 }
 
@@ -91,17 +92,51 @@ void* missing_pointer() noexcept {
 
 namespace {
 
+constexpr const char* kCategories[] = {"POSIX", "STDIO"};
+static_assert(std::size(kCategories) == static_cast<std::size_t>(Set::kCount));
+constexpr const char* text_of(Key key) {
+  constexpr const char* kKeys[] = {
+#define DFT_KEY(name) #name,
+#include "intercept/keys.def"
+  };
+  return key == Key::errno_ ? "errno" : kKeys[static_cast<std::size_t>(key)];
+}
+
 std::uint32_t g_any_name = 0;  // for when the name table is full
 
 // A row's name is interned when it first occurs: most programs use few of the functions.
 [[gnu::noinline, gnu::cold]] std::uint32_t name_row(std::size_t row) noexcept {
   const std::uint32_t id = buffer::g_names.id(kWrappers[row].shown);
   if (id == 0) return g_any_name;
-  __atomic_store_n(&g_ids.name[row], id, __ATOMIC_RELAXED);
+  g_row_state[row].name.store(id, std::memory_order_relaxed);
   return id;
 }
 
 }  // namespace
+
+void name_words(Row row, bool has_file, const Key* keys, std::size_t count) noexcept {
+  const auto index = static_cast<std::size_t>(row);
+  char shape[32 + record::kShapeWords * (record::kShapeKey + 2)];
+  char* p = shape;
+  const auto add = [&p](const char* text) {
+    const std::size_t size = std::strlen(text);
+    std::memcpy(p, text, size);
+    p += size;
+  };
+  const auto word = [&](char how, Key key) {
+    *p++ = record::kShapeBar;
+    *p++ = how;
+    add(text_of(key));
+  };
+  add(kCategories[static_cast<std::size_t>(kWrappers[index].set)]);
+  if (has_file) word(record::kShapeHash, Key::fhash);
+  for (std::size_t i = 0; i < count; ++i) word(record::kShapeNumber, keys[i]);
+  const std::uint32_t name = buffer::g_names.id(kWrappers[index].shown);
+  const std::uint32_t id = buffer::g_names.id({shape, static_cast<std::size_t>(p - shape)});
+  if (name == 0 || id == 0) return;
+  g_row_state[index].call[has_file].store(name | std::uint64_t{id} << 32,
+                                          std::memory_order_relaxed);
+}
 
 // One record, straight into the thread's chunk.
 void emit(buffer::ThreadState* t, Row row, std::uint64_t start, std::uint64_t end,
@@ -111,7 +146,7 @@ void emit(buffer::ThreadState* t, Row row, std::uint64_t start, std::uint64_t en
   if (in_vfork_child()) [[unlikely]]
     note.put(Key::child, record::ArgType::kInt, static_cast<std::uint64_t>(sys::process_id()));
   std::uint32_t name =
-      __atomic_load_n(&g_ids.name[static_cast<std::size_t>(row)], __ATOMIC_RELAXED);
+      g_row_state[static_cast<std::size_t>(row)].name.load(std::memory_order_relaxed);
   if (name == 0) [[unlikely]]
     name = name_row(static_cast<std::size_t>(row));
   const std::uint32_t size = note.size();
@@ -150,14 +185,9 @@ bool name_keys() {
     return got;
   };
   g_any_name = id("(call)");
-  const char* const keys[] = {
-#define DFT_KEY(name) #name,
-#include "intercept/keys.def"
-  };
-  for (std::size_t i = 0; i < std::size(keys); ++i) g_ids.key[i] = id(keys[i]);
-  g_ids.key[static_cast<std::size_t>(Key::errno_)] = id("errno");
-  g_ids.category[static_cast<std::size_t>(Set::POSIX)] = id("POSIX");
-  g_ids.category[static_cast<std::size_t>(Set::STDIO)] = id("STDIO");
+  for (std::size_t i = 0; i < std::size(g_ids.key); ++i)
+    g_ids.key[i] = id(text_of(static_cast<Key>(i)));
+  for (std::size_t i = 0; i < std::size(kCategories); ++i) g_ids.category[i] = id(kCategories[i]);
   return fine;
 }
 

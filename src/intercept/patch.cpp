@@ -142,7 +142,7 @@ class Writable {
 void exchange(const Object& object, ElfW(Addr) slot, int row, bool patching) {
   auto* place = reinterpret_cast<std::atomic<ElfW(Addr)>*>(slot);
   const auto wrapper = reinterpret_cast<ElfW(Addr)>(kWrappers[row].function);
-  void* known = g_real[row].load();
+  void* known = g_row_state[row].real.load();
   if (known == nullptr) known = find_real(static_cast<Row>(row));
   const auto real_one = reinterpret_cast<ElfW(Addr)>(known);
   const ElfW(Addr) now = place->load(std::memory_order_relaxed);

@@ -33,7 +33,6 @@ inline constexpr auto kRows = static_cast<std::size_t>(Row::kCount);
 
 // What recording a call needs, known once interception begins.
 struct Ids {
-  std::uint32_t name[kRows];
   std::uint32_t key[static_cast<std::size_t>(Key::kCount)];
   std::uint32_t category[static_cast<std::size_t>(Set::kCount)];
 };
@@ -57,8 +56,15 @@ bool begin_early(Set set) noexcept;
   return buffer::this_thread();
 }
 
-// The real function, found when it is first needed: calls come before our constructors have run.
-extern std::atomic<void*> g_real[kRows];
+struct alignas(32) RowState {
+  // Found when it is first needed: calls come before our constructors have run.
+  std::atomic<void*> real;
+  // Of its short records, without a file and with one: name and shape as they stand in the head; 0
+  // until it first occurs.
+  std::atomic<std::uint64_t> call[2];
+  std::atomic<std::uint32_t> name;
+};
+extern RowState g_row_state[kRows];
 void* find_real(Row row) noexcept;
 long missing() noexcept;
 void* missing_pointer() noexcept;
@@ -72,7 +78,7 @@ struct Result<R(A...)> {
 
 template <class F>
 [[gnu::always_inline]] inline F* real(Row row) noexcept {
-  void* fn = g_real[static_cast<std::size_t>(row)].load(std::memory_order_relaxed);
+  void* fn = g_row_state[static_cast<std::size_t>(row)].real.load(std::memory_order_relaxed);
   if (fn == nullptr) [[unlikely]] {
     fn = find_real(row);
     if (fn == nullptr) {
@@ -240,6 +246,20 @@ constexpr const char* given(R ret, const char* text) {
   return has_failed(ret) ? nullptr : text;
 }
 
+// Makes a row's short records possible: says once what their words mean.
+void name_words(Row row, bool has_file, const Key* keys, std::size_t count) noexcept;
+
+template <Row row, class R, class... F>
+void name_words(bool has_file, const F&... numbers) noexcept {
+  if (g_row_state[static_cast<std::size_t>(row)].call[has_file].load(std::memory_order_relaxed) !=
+      0)
+    return;
+  constexpr std::size_t kCount = sizeof...(F) + (kIsNumber<R> ? 1 : 0);
+  static_assert(kCount + 1 <= record::kShapeWords);
+  const Key keys[kCount + 1] = {numbers.key..., Key::ret};
+  name_words(row, has_file, keys, kCount);
+}
+
 inline void put_file(buffer::ThreadState& t, Note& note, Key key, File& file, int fd) noexcept {
   if (file.hash == 0) return;
   if (file.announced.load(std::memory_order_relaxed) != buffer::announcing(t)) [[unlikely]]
@@ -261,10 +281,11 @@ inline void put_field(buffer::ThreadState& t, Note& note, const Second& f) noexc
 }
 
 // The general way: arguments of all kinds, files that the trace does not know yet, signal handlers.
-template <class R, class... F>
-[[gnu::noinline, gnu::cold]] void record_slowly(buffer::ThreadState& t, Row row, File* file, int fd,
+template <Row row, class R, class... F>
+[[gnu::noinline, gnu::cold]] void record_slowly(buffer::ThreadState& t, File* file, int fd,
                                                 std::uint64_t start, std::uint64_t end, R ret,
                                                 const F&... fields) {
+  if constexpr ((std::is_same_v<F, Number> && ...)) name_words<row, R>(file != nullptr, fields...);
   Note note;
   if (file != nullptr) put_file(t, note, Key::fhash, *file, fd);
   if (g_details.load(std::memory_order_relaxed)) {
@@ -285,15 +306,10 @@ class Words {
     std::memcpy(at_, &word, sizeof word);
     at_ += sizeof word;
   }
-  [[gnu::always_inline]] void put(Key key, record::ArgType type, std::uint64_t word) {
-    put(g_ids.key[static_cast<std::size_t>(key)] | static_cast<std::uint64_t>(type) << 32);
-    put(word);
-  }
 
  private:
   std::byte* at_;
 };
-static_assert(offsetof(record::Arg, type) == 4 && offsetof(record::Arg, word) == 8);
 static_assert(offsetof(record::Head, kind) == 4 && offsetof(record::Head, flags) == 5 &&
               offsetof(record::Head, level) == 6 && offsetof(record::Head, name) == 8 &&
               offsetof(record::Head, category) == 12 && offsetof(record::Head, id) == 16 &&
@@ -302,16 +318,16 @@ static_assert(offsetof(record::Head, kind) == 4 && offsetof(record::Head, flags)
 
 // A call with numbers only, straight into the thread's chunk, where nothing unusual is in the way.
 // With a file whose hash is known, or with none.
-template <Row row, Set set, bool kHasFile, class R, class... F>
+template <Row row, bool kHasFile, class R, class... F>
 [[gnu::always_inline]] inline bool record_quickly(buffer::ThreadState& t, std::uint64_t hash,
                                                   std::uint64_t start, std::uint64_t end, R ret,
                                                   const F&... numbers) {
-  constexpr std::size_t kArgs = (kHasFile ? 1 : 0) + sizeof...(F) + (kIsNumber<R> ? 1 : 0);
-  constexpr std::size_t kTotal = sizeof(record::Head) + kArgs * sizeof(record::Arg);
+  constexpr std::size_t kWords = (kHasFile ? 1 : 0) + sizeof...(F) + (kIsNumber<R> ? 1 : 0);
+  constexpr std::size_t kTotal = sizeof(record::Head) + kWords * sizeof(std::uint64_t);
   buffer::Lane& lane = t.lane;
-  const std::uint64_t name =
-      __atomic_load_n(&g_ids.name[static_cast<std::size_t>(row)], __ATOMIC_RELAXED);
-  if (lane.busy || name == 0 || t.level >= 0xfffe || t_vforked_from != 0 ||
+  const std::uint64_t call =
+      g_row_state[static_cast<std::size_t>(row)].call[kHasFile].load(std::memory_order_relaxed);
+  if (lane.busy || call == 0 || t.level >= 0xfffe || t_vforked_from != 0 ||
       t.handed_seen != buffer::g_handed.load(std::memory_order_relaxed)) [[unlikely]] {
     return false;
   }
@@ -326,35 +342,34 @@ template <Row row, Set set, bool kHasFile, class R, class... F>
     return false;
   }
   Words to(lane.cursor);
-  to.put(kTotal | static_cast<std::uint64_t>(record::Kind::kSpan) << 32 |
+  to.put(kTotal | static_cast<std::uint64_t>(record::Kind::kCall) << 32 |
          static_cast<std::uint64_t>(t.level + 1) << 48);
-  to.put(name | static_cast<std::uint64_t>(g_ids.category[static_cast<std::size_t>(set)]) << 32);
+  to.put(call);
   to.put(id);
   to.put(t.parent);
   to.put(start);
   to.put(end - start);
-  if constexpr (kHasFile) to.put(Key::fhash, record::ArgType::kHash, hash);
-  (to.put(numbers.key, record::ArgType::kInt, static_cast<std::uint64_t>(numbers.value)), ...);
-  if constexpr (kIsNumber<R>)
-    to.put(Key::ret, record::ArgType::kInt, static_cast<std::uint64_t>(ret));
+  if constexpr (kHasFile) to.put(hash);
+  (to.put(static_cast<std::uint64_t>(numbers.value)), ...);
+  if constexpr (kIsNumber<R>) to.put(static_cast<std::uint64_t>(ret));
   buffer::commit(lane, kTotal);
   return true;
 }
 
-template <Row row, Set set = Set::POSIX, class R, class... F>
+template <Row row, class R, class... F>
 [[gnu::always_inline]] inline void record_call(buffer::ThreadState& t, File* file, int fd,
                                                std::uint64_t start, std::uint64_t end, R ret,
                                                const F&... fields) {
   if constexpr ((std::is_same_v<F, Number> && ...)) {
     if (g_details.load(std::memory_order_relaxed) && !has_failed(ret)) [[likely]] {
       if (file == nullptr) {
-        if (record_quickly<row, set, false>(t, 0, start, end, ret, fields...)) return;
+        if (record_quickly<row, false>(t, 0, start, end, ret, fields...)) return;
       } else if (file->announced.load(std::memory_order_relaxed) == buffer::announcing(t)) {
-        if (record_quickly<row, set, true>(t, file->hash, start, end, ret, fields...)) return;
+        if (record_quickly<row, true>(t, file->hash, start, end, ret, fields...)) return;
       }
     }
   }
-  record_slowly(t, row, file, fd, start, end, ret, fields...);
+  record_slowly<row>(t, file, fd, start, end, ret, fields...);
 }
 
 [[gnu::always_inline]] inline void count_bytes(buffer::ThreadState& t,
@@ -392,7 +407,7 @@ template <Row row, Set set, class Call, class Bytes, class... F>
   const auto ret = call();
   const std::uint64_t end = record::ticks();
   count_call(t, bytes(ret));
-  record_call<row, set>(t, file, fd, start, end, ret, fields(ret)...);
+  record_call<row>(t, file, fd, start, end, ret, fields(ret)...);
   return ret;
 }
 
@@ -470,7 +485,7 @@ template <Row row, Set set, bool kTwo = false, class Can, class Quick, class Fin
   const std::uint64_t end = record::ticks();
   if (!readable) [[unlikely]] {
     count_call(*t, bytes(ret));
-    if (g_nameless.traced) record_call<row, set>(*t, nullptr, -1, start, end, ret);
+    if (g_nameless.traced) record_call<row>(*t, nullptr, -1, start, end, ret);
     return ret;
   }
   bool traced = false;
@@ -480,7 +495,7 @@ template <Row row, Set set, bool kTwo = false, class Can, class Quick, class Fin
     return ret;
   }
   count_call(*t, bytes(ret));
-  record_call<row, set>(*t, file, -1, start, end, ret, fields(ret)...);
+  record_call<row>(*t, file, -1, start, end, ret, fields(ret)...);
   return ret;
 }
 
@@ -527,7 +542,7 @@ template <Row row, Set set, class Call, class Bytes, class... F>
   const auto ret = call();
   const std::uint64_t end = record::ticks();
   count_call(*t, bytes(ret));
-  record_call<row, set>(*t, nullptr, -1, start, end, ret, fields(ret)...);
+  record_call<row>(*t, nullptr, -1, start, end, ret, fields(ret)...);
   return ret;
 }
 

@@ -7,11 +7,12 @@
 #include <cpuid.h>
 #endif
 
+#include "record/hot.hpp"
 #include "record/sys.hpp"
 
 namespace dft::record {
 
-bool g_counter_clock = false;
+alignas(64) DFT_HOT bool g_counter_clock = false;
 
 namespace {
 
@@ -41,10 +42,6 @@ bool kernel_trusts_counter() noexcept {
   const std::string_view source(name, static_cast<std::size_t>(n));
   return source.starts_with("tsc") || source.starts_with("kvm-clock") ||
          source.starts_with("arch_sys_counter") || source.starts_with("hyperv");
-}
-
-std::uint64_t scale(std::uint64_t delta, std::uint64_t rate) noexcept {
-  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(delta) * rate) >> 32);
 }
 
 // Rate that leads from one moment to another; 0 when they are too close to tell.
@@ -144,15 +141,11 @@ void Timeline::settle(bool same_boot) noexcept {
   if (last.rate == 0) last.rate = kOne / 3;  // another machine's counter: 3 GHz is nearest to most
 }
 
-std::uint64_t Timeline::to_ns(std::uint64_t tick) const noexcept {
-  const std::uint32_t known = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
-  const Knot* end = knots + known;
-  const Knot* knot = end - 1;
-  if (tick < knot->tick && known > 1) {
-    knot = std::upper_bound(knots, end, tick,
-                            [](std::uint64_t t, const Knot& k) { return t < k.tick; });
-    if (knot != knots) --knot;
-  }
+// Before the last knot.
+std::uint64_t Timeline::earlier_to_ns(std::uint64_t tick, std::uint32_t known) const noexcept {
+  const Knot* knot = std::upper_bound(knots, knots + known, tick,
+                                      [](std::uint64_t t, const Knot& k) { return t < k.tick; });
+  if (knot != knots) --knot;
   const std::uint64_t rate_here = __atomic_load_n(&knot->rate, __ATOMIC_RELAXED);
   if (tick >= knot->tick) return knot->ns + scale(tick - knot->tick, rate_here);
   const std::uint64_t before = scale(knot->tick - tick, rate_here);

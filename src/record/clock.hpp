@@ -72,13 +72,23 @@ struct Timeline {
   // clock.
   void settle(bool same_boot) noexcept;
 
-  [[nodiscard]] std::uint64_t to_ns(std::uint64_t tick) const noexcept;
+  [[nodiscard]] std::uint64_t to_ns(std::uint64_t tick) const noexcept {
+    const std::uint32_t known = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
+    const Knot& last = knots[known - 1];
+    if (tick < last.tick) [[unlikely]]
+      return earlier_to_ns(tick, known);
+    return last.ns + scale(tick - last.tick, __atomic_load_n(&last.rate, __ATOMIC_RELAXED));
+  }
   [[nodiscard]] std::uint64_t rate() const noexcept {
     const std::uint32_t known = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
     return known == 0 ? 0 : __atomic_load_n(&knots[known - 1].rate, __ATOMIC_RELAXED);
   }
 
  private:
+  static std::uint64_t scale(std::uint64_t delta, std::uint64_t rate) noexcept {
+    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(delta) * rate) >> 32);
+  }
+  [[nodiscard]] std::uint64_t earlier_to_ns(std::uint64_t tick, std::uint32_t known) const noexcept;
   void end_at(std::uint64_t tick) noexcept { __atomic_store_n(&until, tick, __ATOMIC_RELAXED); }
   void bend(const Moment& now, std::uint64_t truth) noexcept;
   void add(const Knot& knot) noexcept;

@@ -16,6 +16,7 @@ enum class Kind : std::uint8_t {
   kThread = 5,    // ph M, name thread_name: the first argument is the thread's own name
   kFile = 6,      // ph M, name FH: `id` is the hash, the first argument the path
   kString = 7,    // ph M, name SH: `id` is the hash, the first argument the string
+  kCall = 8,      // ph X like kSpan, shorter: `category` is a shape, plain words follow the head
 };
 
 enum Flag : std::uint8_t {
@@ -73,6 +74,14 @@ struct Arg {
   std::uint64_t word;  // the number, or the length of the bytes that follow
 };
 static_assert(sizeof(Arg) == 16 && std::is_trivially_copyable_v<Arg>);
+
+// What the words of a kCall record mean is said once, by an interned string: the category, and for
+// each word a bar, how it is shown and its key, as in "POSIX|#fhash|+count|+ret".
+inline constexpr char kShapeBar = '|';
+inline constexpr char kShapeHash = '#';    // ArgType::kHash
+inline constexpr char kShapeNumber = '+';  // ArgType::kInt
+inline constexpr std::size_t kShapeWords = 8;
+inline constexpr std::size_t kShapeKey = 24;
 
 constexpr std::size_t padded(std::size_t n) { return (n + 7) & ~std::size_t{7}; }
 constexpr bool has_bytes(ArgType type) {

@@ -16,9 +16,9 @@ using record::ArgType;
 using record::Head;
 using record::Kind;
 
-// An argument may not hide the three that every event begins with.
-bool is_reserved(std::string_view key) {
-  return key == "hhash" || key == "p_idx" || key == "level";
+constexpr bool is_span(Kind kind) { return kind == Kind::kSpan || kind == Kind::kCall; }
+constexpr bool is_timed(Kind kind) {
+  return is_span(kind) || kind == Kind::kInstant || kind == Kind::kCounter;
 }
 
 }  // namespace
@@ -27,6 +27,10 @@ Encoder::Encoder(const Process& process, const record::Timeline& timeline,
                  std::atomic<std::uint64_t>& next_id) noexcept
     : process_(process), timeline_(timeline), next_id_(next_id) {
   record::write_hex16(host_, process.host_hash);
+  char* p = put(span_, ",\"ph\":\"X\",\"args\":{\"hhash\":\"");
+  p = put(p, std::string_view(host_, 16));
+  p = put(p, "\",\"p_idx\":");
+  span_size_ = static_cast<std::size_t>(p - span_);
 }
 
 void Encoder::set_thread(std::uint32_t thread) noexcept {
@@ -65,9 +69,8 @@ Encoder::Result Encoder::encode(const std::byte* from, const std::byte* to, std:
     if (head.size < sizeof head || head.size % 8 != 0 || head.size > left)
       return Result::kBadRecord;
     const std::size_t line_start = out.size();
-    const bool timed =
-        head.kind == Kind::kSpan || head.kind == Kind::kInstant || head.kind == Kind::kCounter;
-    if (!(timed ? line(head, from + sizeof head, out) : metadata(head, from + sizeof head, out))) {
+    if (!(is_timed(head.kind) ? line(head, from + sizeof head, out)
+                              : metadata(head, from + sizeof head, out))) {
       out.resize(line_start);
       return no_memory_ ? Result::kNoMemory : Result::kBadRecord;
     }
@@ -77,74 +80,95 @@ Encoder::Result Encoder::encode(const std::byte* from, const std::byte* to, std:
   return Result::kDone;
 }
 
-bool Encoder::line(const Head& head, const std::byte* args, Text& out) noexcept {
-  const std::byte* end = args + (head.size - sizeof(Head));
-  std::string_view name = names_.text(head.name);
-  std::string_view category = names_.text(head.category);
+Encoder::Times Encoder::times_of(const Head& head) const noexcept {
+  const std::uint64_t stop = head.start + head.duration;
+  if ((head.flags & record::kForeign) != 0) return {in_units(head.start), in_units(stop)};
+  if ((head.flags & record::kTimesGiven) != 0) return {head.start, stop};
+  const std::uint64_t start = in_units(timeline_.to_ns(head.start));
+  return {start, is_span(head.kind) ? in_units(timeline_.to_ns(stop)) : start};
+}
+
+// Takes what stands before the arguments off the front of a record: names past the table's limits,
+// and the thread that another tracer names.
+bool Encoder::take_front(const Head& head, const std::byte*& args, const std::byte* end,
+                         std::string_view (&names)[2]) noexcept {
   Fields fields(args, end);
   Field field;
-  Text inline_text;
-  if ((head.flags & (record::kInlineName | record::kInlineCategory)) != 0) [[unlikely]] {
-    // Names past the table's limits travel in the record, before the other arguments.
-    std::string_view raw[2];
-    for (int i = 0; i < 2; ++i) {
-      if ((head.flags & (i == 0 ? record::kInlineName : record::kInlineCategory)) == 0) continue;
-      if (!fields.next(field) || field.head.type != ArgType::kString) return false;
-      raw[i] = field.bytes;
-      args += sizeof(Arg) + record::padded(field.bytes.size());
-    }
-    if (!room(inline_text, (raw[0].size() + raw[1].size()) * kEscapeGrowth + 1)) return false;
-    char* first = inline_text.end();
-    char* middle = escape(first, raw[0]);
-    char* last = escape(middle, raw[1]);
-    if (head.flags & record::kInlineName) name = {first, static_cast<std::size_t>(middle - first)};
-    if (head.flags & record::kInlineCategory) {
-      category = {middle, static_cast<std::size_t>(last - middle)};
+  for (int i = 0; i < 2; ++i) {
+    if ((head.flags & (i == 0 ? record::kInlineName : record::kInlineCategory)) == 0) continue;
+    if (!fields.next(field) || field.head.type != ArgType::kString) return false;
+    names[i] = field.bytes;
+    args += sizeof(Arg) + record::padded(field.bytes.size());
+  }
+  return (head.flags & record::kForeign) == 0 || foreign_thread(fields, args);
+}
+
+// What the line has in common with others, or as if it had.
+bool Encoder::front_of(const Head& head, const std::string_view (&names)[2],
+                       Front& front) noexcept {
+  const std::string_view where(where_, where_size_);
+  constexpr std::uint8_t kInline = record::kInlineName | record::kInlineCategory;
+  if ((head.flags & kInline) == 0) [[likely]] {
+    if (Stem* stem = stems_.find(head, thread_, where, names_)) [[likely]] {
+      front = {{stem->text, stem->size}, &stem->shape};
+      return true;
     }
   }
-  std::uint64_t start = head.start;
-  std::uint64_t stop = head.start + head.duration;
-  if ((head.flags & record::kForeign) != 0) [[unlikely]] {
-    if (!foreign_thread(fields, args)) return false;
-    start = in_units(start);
-    stop = in_units(stop);
-  } else if ((head.flags & record::kTimesGiven) == 0) {
-    start = in_units(timeline_.to_ns(head.start));
-    stop = head.kind == Kind::kSpan ? in_units(timeline_.to_ns(stop)) : start;
+  Label name{names_.text(head.name), false};
+  Label category{names_.text(head.category), false};
+  if ((head.flags & record::kInlineName) != 0) name = {names[0], true};
+  if ((head.flags & record::kInlineCategory) != 0) category = {names[1], true};
+  spare_shape_ = {};
+  if (head.kind == Kind::kCall) {
+    spare_shape_ = parse_shape(category.text);
+    category.text = spare_shape_.category;
   }
+  spare_.resize(0);
+  const std::size_t longest = (name.text.size() + category.text.size()) * kEscapeGrowth;
+  if (!room(spare_, longest + where.size() + kStemFixed)) return false;
+  spare_.set_end(put_stem(spare_.end(), name, category, where));
+  front = {spare_.view(), &spare_shape_};
+  return true;
+}
+
+bool Encoder::line(const Head& head, const std::byte* args, Text& out) noexcept {
+  const std::byte* end = args + (head.size - sizeof(Head));
+  const bool is_call = head.kind == Kind::kCall;
+  std::string_view names[2];
+  constexpr std::uint8_t kInFront =
+      record::kInlineName | record::kInlineCategory | record::kForeign;
+  if ((head.flags & kInFront) != 0) [[unlikely]] {
+    if (is_call || !take_front(head, args, end, names)) return false;
+  }
+  const auto [start, stop] = times_of(head);
   if (stop > last_time_) last_time_ = stop;
   bool own = (head.flags & record::kOwnLane) != 0;
-  if (!own && process_.thread_ids && head.kind == Kind::kSpan &&
+  if (!own && process_.thread_ids && is_span(head.kind) &&
       (head.flags & (record::kTimesGiven | record::kForeign)) == 0) {
     own = !nesting_.fits(thread_, start, stop);
   }
   if (own) [[unlikely]]
     set_thread(own_lane(start, stop, out));
 
-  if (!room(out, kFixedPart + name.size() + category.size())) return false;
+  Front front;
+  if (!front_of(head, names, front) || !room(out, kFixedPart + front.text.size())) return false;
   char* p = put(out.end(), "{\"id\":");
   p = number(p, head.id);
-  p = put(p, ",\"name\":\"");
-  p = put(p, name);
-  p = put(p, "\",\"cat\":\"");
-  p = put(p, category);
-  *p++ = '"';
-  p = put(p, std::string_view(where_, where_size_));
-  p = put(p, ",\"ts\":");
+  p = put_in_steps<kStemStep>(p, front.text.data(), front.text.size());
   p = number(p, start);
   if (head.kind == Kind::kCounter) {
     out.set_end(put(p, ",\"ph\":\"C\",\"args\":{"));  // every argument of a counter is a series
     if (!arguments(args, end, head.start, true, out)) return false;
   } else {
-    if (head.kind == Kind::kSpan) {
+    if (is_span(head.kind)) {
       p = put(p, ",\"dur\":");
       p = number(p, stop > start ? stop - start : 0);
-      p = put(p, ",\"ph\":\"X\",\"args\":{\"hhash\":\"");
+      p = put_in_steps<sizeof span_>(p, span_, span_size_);
     } else {
       p = put(p, ",\"ph\":\"i\",\"args\":{\"hhash\":\"");
+      p = put(p, std::string_view(host_, 16));
+      p = put(p, "\",\"p_idx\":");
     }
-    p = put(p, std::string_view(host_, 16));
-    p = put(p, "\",\"p_idx\":");
     if (head.parent == 0) {
       p = put(p, "-1");
     } else {
@@ -152,7 +176,10 @@ bool Encoder::line(const Head& head, const std::byte* args, Text& out) noexcept 
     }
     p = put(p, ",\"level\":");
     out.set_end(number(p, head.level));
-    if (!arguments(args, end, head.start, false, out)) return false;
+    if (!(is_call ? words(*front.shape, args, end, out)
+                  : arguments(args, end, head.start, false, out))) {
+      return false;
+    }
   }
   if (!room(out, 4)) return false;
   out.set_end(put(out.end(), "}}\n"));
@@ -161,6 +188,54 @@ bool Encoder::line(const Head& head, const std::byte* args, Text& out) noexcept 
 }
 
 namespace {
+
+void write_word(Shape::Word& word, std::uint64_t value) {
+  char* p = word.text + word.key_size;
+  if (word.hash) {
+    *p++ = '"';
+    p = record::write_hex16(p, value);
+    *p++ = '"';
+  } else {
+    p = number(p, static_cast<std::int64_t>(value));
+  }
+  word.value = value;
+  word.size = static_cast<std::uint8_t>(p - word.text);
+}
+
+}  // namespace
+
+// As many as there are, and as the shape knows.
+bool Encoder::words(Shape& shape, const std::byte* from, const std::byte* to, Text& out) noexcept {
+  if (!room(out, record::kShapeWords * Shape::kPiece)) return false;
+  char* p = out.end();
+  for (std::uint32_t i = 0; i < shape.words && static_cast<std::size_t>(to - from) >= 8; ++i) {
+    Shape::Word& word = shape.word[i];
+    std::uint64_t value;
+    std::memcpy(&value, from, sizeof value);
+    from += sizeof value;
+    if (value != word.value || word.size == 0) write_word(word, value);
+    std::memcpy(p, word.text, Shape::kPiece);
+    p += word.size;
+  }
+  out.set_end(p);
+  return true;
+}
+
+namespace {
+
+// False when no key can be there twice, which a look at the ids tells.
+bool may_repeat(const std::byte* from, const std::byte* to) {
+  Fields fields(from, to);
+  Field field;
+  std::uint64_t seen = 0;
+  while (fields.next(field)) {
+    if (field.head.type == ArgType::kInlineKey) continue;
+    const std::uint64_t bit = std::uint64_t{1} << field.head.key % 64;
+    if ((seen & bit) != 0) return true;
+    seen |= bit;
+  }
+  return false;
+}
 
 // The last value that the program gave a key is the one that it meant.
 bool is_given_again(std::uint32_t key, std::string_view inline_key, const std::byte* rest,
@@ -202,27 +277,27 @@ bool Encoder::arguments(const std::byte* from, const std::byte* to, std::uint64_
   Fields fields(from, to);
   Field field;
   std::string_view inline_key;
-  const std::byte* rest = from;
+  const bool may = may_repeat(from, to);
   while (fields.next(field)) {
-    rest +=
-        sizeof(Arg) + (record::has_bytes(field.head.type) ? record::padded(field.bytes.size()) : 0);
     if (field.head.type == ArgType::kInlineKey) {
       inline_key = field.bytes;
       continue;
     }
-    if (is_given_again(field.head.key, inline_key, rest, to)) {
+    if (may && is_given_again(field.head.key, inline_key, fields.rest(), to)) {
       inline_key = {};
       continue;
     }
-    const std::string_view key = field.head.key != 0 ? names_.text(field.head.key) : inline_key;
+    const auto [key, reserved] = field.head.key != 0
+                                     ? names_.key(field.head.key)
+                                     : NameTable::Key{inline_key, is_reserved(inline_key)};
     const std::size_t key_room = key.size() * (field.head.key != 0 ? 1 : kEscapeGrowth);
     if (!room(out, key_room + field.bytes.size() * kEscapeGrowth + 128)) return false;
     char* p = out.end();
     if (!first) *p++ = ',';
     first = false;
     *p++ = '"';
-    p = field.head.key != 0 ? put(p, key) : escape(p, key);
-    if (is_reserved(key)) [[unlikely]]
+    p = field.head.key != 0 ? put_in_steps(p, key.data(), key.size()) : escape(p, key);
+    if (reserved) [[unlikely]]
       p = rename(p, key, from, to);
     *p++ = '"';
     *p++ = ':';

@@ -11,6 +11,7 @@
 #include "sink/fields.hpp"
 #include "sink/name_table.hpp"
 #include "sink/nesting.hpp"
+#include "sink/stems.hpp"
 #include "sink/text.hpp"
 
 namespace dft::sink {
@@ -67,11 +68,28 @@ class Encoder {
     names_.free();
     lane_ends_.free();
     nesting_.free();
+    stems_.free();
+    spare_.free();
   }
   [[nodiscard]] std::uint64_t last_time() const noexcept { return last_time_; }
 
  private:
   bool line(const record::Head& head, const std::byte* args, Text& out) noexcept;
+  struct Times {
+    std::uint64_t start;
+    std::uint64_t stop;
+  };
+  Times times_of(const record::Head& head) const noexcept;
+  bool take_front(const record::Head& head, const std::byte*& args, const std::byte* end,
+                  std::string_view (&names)[2]) noexcept;
+  // Everything between a line's id and its time, and what a call's words mean.
+  struct Front {
+    std::string_view text;
+    Shape* shape;
+  };
+  bool front_of(const record::Head& head, const std::string_view (&names)[2],
+                Front& front) noexcept;
+  bool words(Shape& shape, const std::byte* from, const std::byte* to, Text& out) noexcept;
   char* own_line(char* p, std::string_view name, std::uint64_t id) noexcept;
   char* own_args(char* p, std::string_view phase) noexcept;
   bool metadata(const record::Head& head, const std::byte* args, Text& out) noexcept;
@@ -96,6 +114,9 @@ class Encoder {
   const record::Timeline& timeline_;
   std::atomic<std::uint64_t>& next_id_;
   NameTable names_;
+  Stems stems_;
+  Text spare_;  // the front of a line that is not among them
+  Shape spare_shape_{};
   Nesting nesting_;
   Text lane_ends_;  // of LaneEnd, for spans that cross others
   std::uint64_t lines_ = 0;
@@ -107,6 +128,8 @@ class Encoder {
   char where_[64];  // ,"pid":P,"tid":T
   std::size_t where_size_ = 0;
   char host_[17] = {};
+  char span_[64] = {};  // from the end of the duration to the parent
+  std::size_t span_size_ = 0;
 };
 
 }  // namespace dft::sink

@@ -32,6 +32,9 @@ class Fields {
     return true;
   }
 
+  // What has not been walked yet.
+  [[nodiscard]] const std::byte* rest() const { return at_; }
+
  private:
   const std::byte* at_;
   const std::byte* end_;

@@ -9,13 +9,24 @@
 
 namespace dft::sink {
 
+// An argument may not hide the three that every event begins with.
+bool is_reserved(std::string_view key) noexcept;
+
 // Interned strings as the spool holds them, escaped once.
 class NameTable {
  public:
   // Takes in the NameRecords of one chunk's payload.
   bool read(const std::byte* payload, std::size_t size) noexcept;
-  // The escaped text; "?" for an id that is not there.
+  // The escaped text, kStep bytes of which can be read; "?" for an id that is not there.
   [[nodiscard]] std::string_view text(std::uint32_t id) const noexcept;
+  // The same for the key of an argument.
+  struct Key {
+    std::string_view text;
+    bool reserved;
+  };
+  [[nodiscard]] Key key(std::uint32_t id) const noexcept;
+  // Changes with every read; never 0.
+  [[nodiscard]] std::uint32_t version() const noexcept { return version_; }
   void free() noexcept {
     escaped_.free();
     places_.free();
@@ -24,10 +35,13 @@ class NameTable {
  private:
   struct Place {
     std::uint32_t offset;
-    std::uint32_t length;
+    std::uint32_t length : 31;
+    std::uint32_t reserved : 1;
   };
-  Text escaped_;
-  Text places_;  // of Place, indexed by id
+
+  std::uint32_t version_ = 1;
+  Text escaped_;  // with kStep bytes of room behind its end
+  Text places_;   // of Place, indexed by id
 };
 
 }  // namespace dft::sink

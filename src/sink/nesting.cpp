@@ -4,7 +4,7 @@
 
 namespace dft::sink {
 
-bool Nesting::fits(std::uint32_t thread, std::uint64_t start, std::uint64_t end) noexcept {
+bool Nesting::place(std::uint32_t thread, std::uint64_t start, std::uint64_t end) noexcept {
   Line* line = current_;
   if (line == nullptr || line->thread != thread) [[unlikely]] {
     line = find(thread);

@@ -14,7 +14,15 @@ class Nesting {
  public:
   // False when the span crosses one that stands on the thread's line already. Otherwise it stands
   // there from now on.
-  bool fits(std::uint32_t thread, std::uint64_t start, std::uint64_t end) noexcept;
+  bool fits(std::uint32_t thread, std::uint64_t start, std::uint64_t end) noexcept {
+    Line* line = current_;
+    if (line == nullptr || line->thread != thread || line->count == 0 ||
+        line->count == kRemembered || line->spans[line->count - 1].end > start) {
+      return place(thread, start, end);
+    }
+    line->spans[line->count++] = {start, end};  // after all the others, as a plain call mostly is
+    return true;
+  }
   void free() noexcept {
     lines_.free();
     current_ = nullptr;
@@ -34,6 +42,7 @@ class Nesting {
   };
   static constexpr std::size_t kThreads = 1024;
 
+  bool place(std::uint32_t thread, std::uint64_t start, std::uint64_t end) noexcept;
   Line* find(std::uint32_t thread) noexcept;
 
   Line* current_ = nullptr;  // threads come in chunks

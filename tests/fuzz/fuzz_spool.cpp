@@ -46,7 +46,7 @@ void append(std::string& to, const void* from, std::size_t size) {
 std::string names() {
   std::string bytes;
   std::uint32_t id = 0;
-  for (const std::string_view text : {"work", "APP", "key", "a\"\n"}) {
+  for (const std::string_view text : {"work", "APP", "key", "a\"\n", "P|#f|+c"}) {
     const dft::buffer::NameRecord head{++id, static_cast<std::uint32_t>(text.size())};
     std::string one(reinterpret_cast<const char*>(&head), sizeof head);
     one += text;
@@ -59,7 +59,7 @@ std::string names() {
 std::string records() {
   using dft::record::ArgType;
   std::string bytes;
-  for (std::uint8_t kind = 1; kind <= 7; ++kind) {
+  for (std::uint8_t kind = 1; kind <= 8; ++kind) {
     std::string args;
     for (std::uint8_t type = kind > 3 ? 4 : 1; type <= 7; ++type) {
       const bool text = dft::record::has_bytes(static_cast<ArgType>(type));
@@ -72,7 +72,7 @@ std::string records() {
     head.kind = static_cast<dft::record::Kind>(kind);
     head.level = 1;
     head.name = 1;
-    head.category = 2;
+    head.category = head.kind == dft::record::Kind::kCall ? 5 : 2;
     head.id = kind;
     head.start = 1000u * kind;
     head.duration = 10;

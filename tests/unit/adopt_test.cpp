@@ -71,7 +71,8 @@ TEST_CASE("a damaged head is refused with its reason") {
   const std::pair<const char*, Damage> cases[] = {
       {"it is not a spool", [](SpoolHead& h) { h.magic[0] = 'X'; }},
       {"it is not a spool", [](SpoolHead& h) { h.magic[7] = '\0'; }},
-      {"it was written by another version", [](SpoolHead& h) { h.version = 2; }},
+      {"it was written by another version", [](SpoolHead& h) { h.version = 1; }},
+      {"it was written by another version", [](SpoolHead& h) { ++h.version; }},
       {"it was written by another version", [](SpoolHead& h) { h.version = 0; }},
       {"it was written by another version", [](SpoolHead& h) { ++h.head_size; }},
       {"it was never completed", [](SpoolHead& h) { h.ready.store(0); }},

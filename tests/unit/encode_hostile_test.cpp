@@ -60,8 +60,10 @@ TEST_CASE("a record that cannot be one ends the chunk, what came before it stand
       with_size(span, 49),
       with_size(span, ~0u),
       make_record({0, static_cast<Kind>(0), 0, 0, 0, 0, 0, 0, 0, 0}),
-      make_record({0, static_cast<Kind>(8), 0, 0, 0, 0, 0, 0, 0, 0},
+      make_record({0, static_cast<Kind>(9), 0, 0, 0, 0, 0, 0, 0, 0},
                   make_bytes(0, ArgType::kString, "x")),
+      make_record({0, Kind::kCall, dft::record::kInlineName, 0, 0, 0, 0, 0, 0, 0},
+                  make_bytes(0, ArgType::kString, "calls have no names of their own")),
       make_record({0, static_cast<Kind>(255), 0, 0, 0, 0, 0, 0, 0, 0},
                   make_bytes(0, ArgType::kString, "x")),
       make_record({0, Kind::kMetadata, 0, 0, 0, 0, 0, 0, 0, 0}),  // no value
@@ -113,6 +115,64 @@ TEST_CASE("a string longer than its record ends the arguments, and the line is w
   }
 }
 
+TEST_CASE("what is not a shape has no words") {
+  using dft::sink::parse_shape;
+  const auto words = [](std::string_view text) { return parse_shape(text).words; };
+  CHECK(words("POSIX|#fhash|+count|+ret") == 3);
+  CHECK(parse_shape("POSIX|#fhash").category == "POSIX");
+  CHECK(parse_shape("").category.empty());
+  CHECK(words("|+a|+b") == 2);
+  for (const std::string_view bad : {"", "POSIX", "POSIX|", "POSIX|+", "POSIX|count", "POSIX|+a|",
+                                     "POSIX||+a", "POSIX|+a|?b", "POSIX|+a|#", "|", "||"}) {
+    CAPTURE(bad);
+    CHECK(words(bad) == 0);
+  }
+  const std::string longest(dft::record::kShapeKey, 'k');
+  CHECK(words("C|#" + longest) == 1);
+  CHECK(words("C|#" + longest + "k") == 0);
+  std::string many = "C";
+  for (std::size_t i = 0; i < dft::record::kShapeWords; ++i) many += "|+" + longest;
+  CHECK(words(many) == dft::record::kShapeWords);
+  CHECK(words(many + "|+a") == 0);
+}
+
+TEST_CASE("random calls give whole lines or none") {
+  std::mt19937_64 random(7);
+  const std::string_view shapes[] = {
+      "P|#f|+c",       "P|+a|+b|+c|+d|+e|+f|+g|#h", "P", "", "|", "P|+", "a\"|+k\"\xff|#x",
+      "P|+a|+a|+hhash"};
+  for (int round = 0; round < 2000; ++round) {
+    Bench bench;
+    std::string names;
+    for (std::uint32_t id = 1; id <= 4; ++id) {
+      std::string text(shapes[random() % std::size(shapes)]);
+      if (random() % 4 == 0) text.insert(random() % (text.size() + 1), random() % 300, 'n');
+      names += make_name(id, text);
+    }
+    REQUIRE(
+        bench.encoder.names().read(reinterpret_cast<const std::byte*>(names.data()), names.size()));
+    std::string bytes;
+    std::uint64_t start = 1000;
+    for (std::size_t i = random() % 20; i > 0; --i, start += 2000) {
+      std::string words;
+      for (std::size_t n = random() % 10; n > 0; --n) {
+        const std::uint64_t word = random() >> random() % 64;
+        words.append(reinterpret_cast<const char*>(&word), sizeof word);
+      }
+      bytes += make_record({0, Kind::kCall, 0, 1, static_cast<std::uint32_t>(random() % 6),
+                            static_cast<std::uint32_t>(random() % 6), i, 0, start, 900},
+                           words);
+    }
+    REQUIRE(bench.encode(bytes) == Result::kDone);
+    std::uint64_t lines = 0;
+    for (const std::string& line : fixture::lines_of(std::string(bench.out.view()))) {
+      REQUIRE_MESSAGE(json::valid(line), line);
+      ++lines;
+    }
+    REQUIRE(lines == bench.encoder.lines());
+  }
+}
+
 TEST_CASE("random records give whole lines or none") {
   std::mt19937_64 random(99);
   for (int round = 0; round < 3000; ++round) {
@@ -133,7 +193,7 @@ TEST_CASE("random records give whole lines or none") {
         }
       }
       bytes += make_record(
-          {0, static_cast<Kind>(random() % 9), static_cast<std::uint8_t>(random() % 16),
+          {0, static_cast<Kind>(random() % 10), static_cast<std::uint8_t>(random() % 16),
            static_cast<std::uint16_t>(random()), static_cast<std::uint32_t>(random()),
            static_cast<std::uint32_t>(random()), random(), random(), random(), random()},
           args);

@@ -58,4 +58,12 @@ TEST_CASE("write_hex16 writes sixteen lower-case digits and no more") {
   CHECK(std::string(text) == "0000000000000000#");
   dft::record::write_hex16(text, ~std::uint64_t{0});
   CHECK(std::string(text) == "ffffffffffffffff#");
+  for (int digit = 0; digit < 16; ++digit) {
+    for (int at = 0; at < 16; ++at) {
+      dft::record::write_hex16(text, static_cast<std::uint64_t>(digit) << 4 * (15 - at));
+      std::string expected(16, '0');
+      expected[static_cast<std::size_t>(at)] = "0123456789abcdef"[digit];
+      CHECK(std::string(text) == expected + "#");
+    }
+  }
 }
