@@ -72,5 +72,7 @@ extern "C" int DFT_WRAPPER(__dprintf_chk)(int fd, int level, const char* format,
   }
 DFT_SCANF(fscanf, vfscanf)
 DFT_SCANF(__isoc99_fscanf, __isoc99_vfscanf)
+DFT_SCANF(__isoc23_fscanf, __isoc23_vfscanf)
 DFT_SCANF_STDIN(scanf, vscanf)
 DFT_SCANF_STDIN(__isoc99_scanf, __isoc99_vscanf)
+DFT_SCANF_STDIN(__isoc23_scanf, __isoc23_vscanf)

@@ -59,18 +59,31 @@ pid_t fork_call(Call call) {
 
 dft::Lock g_program_lock;
 
-// Says so if the program cannot be traced. In a child of vfork too: what it writes to is a file.
-Optional look_at_program(const char* path, bool search, char* const* environment,
-                         bool* must_not_preload = nullptr) {
-  if (!is_preload()) return {Key::untraced, false, 0};
+// What is known of a program before it is started.
+struct Program {
+  char name[56];
+  session::Untraced why = session::Untraced::kNo;
+  // The loader of another C library would refuse to start it with ours.
+  bool must_not_preload = false;
+};
+Program look_at_program(const char* path, bool search, char* const* environment) {
+  Program program;
+  if (!is_preload()) return program;
   dft::SlowPath slow;
   dft::Locked locked(g_program_lock);
-  char name[56];
-  const session::Untraced why = why_untraced(path, search, environment, name);
-  if (why == session::Untraced::kNo) return {Key::untraced, false, 0};
-  session::note_untraced(name, why);
-  if (must_not_preload != nullptr) *must_not_preload = why == session::Untraced::kOtherLibc;
-  return {Key::untraced, true, static_cast<std::int64_t>(why)};
+  program.why = why_untraced(path, search, environment, program.name);
+  program.must_not_preload =
+      program.why == session::Untraced::kOtherLibc && is_preloaded(environment);
+  return program;
+}
+
+// Says so if the program cannot be traced. In a child of vfork too: what it writes to is a file.
+Optional note_program(const Program& program) {
+  if (program.why == session::Untraced::kNo) return {Key::untraced, false, 0};
+  dft::SlowPath slow;
+  dft::Locked locked(g_program_lock);
+  session::note_untraced(program.name, program.why);
+  return {Key::untraced, true, static_cast<std::int64_t>(program.why)};
 }
 
 // Of a program that is not traced nobody finishes the trace of the one before.
@@ -82,7 +95,6 @@ void before_exec(bool ends_here) {
   }
 }
 
-// The loader of another C library would refuse to start the program with ours.
 template <class Call>
 int call_without_preload(char* const* environment, Call call) {
   std::size_t count = 0;
@@ -107,14 +119,16 @@ int exec_call(const char* path, bool search, char* const* environment, Call call
   const bool plain_name = search && readable && std::strchr(path, '/') == nullptr;
   File* file = readable && !plain_name ? file_at(path) : nullptr;
   const std::uint64_t start = record::ticks();
-  bool must_not_preload = false;
+  Program program;
   if (exists) {
-    const Optional untraced = look_at_program(path, search, environment, &must_not_preload);
+    program = look_at_program(path, search, environment);
+    const Optional untraced = note_program(program);
     record_call<row>(*t, file, -1, start, start, Void{},
                      String{Key::file, plain_name ? path : nullptr}, untraced);
     if (!in_vfork_child()) before_exec(untraced.given || !is_preload());
   }
-  const int ret = must_not_preload ? call_without_preload(environment, call) : call(nullptr);
+  const int ret =
+      program.must_not_preload ? call_without_preload(environment, call) : call(nullptr);
   const sys::KeepErrno keep;
   if (exists && !in_vfork_child()) session::exec_failed();
   t = watch(Set::POSIX);
@@ -140,15 +154,19 @@ int try_exec(char* const* environment, Call call) {
 template <Row row, class Call>
 int spawn_call(pid_t* child, const char* path, bool search, char* const* environment, Call call) {
   dft::buffer::ThreadState* t = watch(Set::POSIX);
-  if (t == nullptr) return call();
+  if (t == nullptr) return call(child, environment);
   session::will_fork();
+  const Program program =
+      kernel_reads(path) ? look_at_program(path, search, environment) : Program{};
   pid_t pid = 0;
+  const auto start_it = [&](char* const* with) { return call(&pid, with); };
   const std::uint64_t start = record::ticks();
-  const int ret = call(&pid);
+  const int ret = program.must_not_preload ? call_without_preload(environment, start_it)
+                                           : start_it(environment);
   const std::uint64_t end = record::ticks();
   if (ret == 0 && child != nullptr) *child = pid;
   const bool plain_name = search && ret != EFAULT && std::strchr(path, '/') == nullptr;
-  if (ret == 0) look_at_program(path, search, environment);
+  if (ret == 0) note_program(program);
   File* file = ret != EFAULT && !plain_name ? file_at(path) : nullptr;
   record_call<row>(*t, file, -1, start, end, ret, String{Key::file, plain_name ? path : nullptr},
                    Optional{Key::pid, ret == 0, pid});
@@ -204,18 +222,16 @@ extern "C" int DFT_WRAPPER(posix_spawn)(pid_t* child, const char* path, const vo
                                         const void* attributes, char* const argv[],
                                         char* const envp[]) {
   using Function = int(pid_t*, const char*, const void*, const void*, char* const*, char* const*);
-  return spawn_call<Row::posix_spawn>(child, path, false, envp, [&](pid_t* to = nullptr) {
-    return real<Function>(Row::posix_spawn)(to != nullptr ? to : child, path, actions, attributes,
-                                            argv, envp);
+  return spawn_call<Row::posix_spawn>(child, path, false, envp, [&](pid_t* to, char* const* with) {
+    return real<Function>(Row::posix_spawn)(to, path, actions, attributes, argv, with);
   });
 }
 extern "C" int DFT_WRAPPER(posix_spawnp)(pid_t* child, const char* path, const void* actions,
                                          const void* attributes, char* const argv[],
                                          char* const envp[]) {
   using Function = int(pid_t*, const char*, const void*, const void*, char* const*, char* const*);
-  return spawn_call<Row::posix_spawnp>(child, path, true, envp, [&](pid_t* to = nullptr) {
-    return real<Function>(Row::posix_spawnp)(to != nullptr ? to : child, path, actions, attributes,
-                                             argv, envp);
+  return spawn_call<Row::posix_spawnp>(child, path, true, envp, [&](pid_t* to, char* const* with) {
+    return real<Function>(Row::posix_spawnp)(to, path, actions, attributes, argv, with);
   });
 }
 extern "C" int DFT_WRAPPER(system)(const char* command) {

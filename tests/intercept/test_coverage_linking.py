@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support import intercept, traces
-from support.build import compile_c
+from support.build import command, compile_c
 from support.run import run as run_bare
 
 # What work() of cov_lib.c and cov_linked.c does to its file.
@@ -227,3 +227,67 @@ def test_tracing_that_begins_again(place: Path) -> None:
     assert [(event.name, event.path) for event in run.events] == [
         (name, f"{place}/with{turn}") for turn in range(4) for name in ("open", "write", "close")
     ]
+
+
+NEWER_LIBC = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+typedef int List(FILE*, const char*, va_list);
+static int read_from(FILE* stream, const char* format, va_list list) {
+  void* libc = dlopen("libc.so.6", RTLD_LAZY);
+  return ((List*)dlsym(libc, "__isoc99_vfscanf"))(stream, format, list);
+}
+int __isoc23_vfscanf(FILE* stream, const char* format, va_list list) {
+  return read_from(stream, format, list);
+}
+int __isoc23_vscanf(const char* format, va_list list) { return read_from(stdin, format, list); }
+/* Never called: the tracer hands what it was given to the two above. */
+int __isoc23_fscanf(FILE* stream, const char* format, ...) { return stream == 0 || *format == 0; }
+int __isoc23_scanf(const char* format, ...) { return *format == 0; }
+"""
+READER = r"""
+#include <stdarg.h>
+#include <stdio.h>
+int __isoc23_fscanf(FILE* stream, const char* format, ...);
+int __isoc23_scanf(const char* format, ...);
+int __isoc23_vfscanf(FILE* stream, const char* format, va_list list);
+int __isoc23_vscanf(const char* format, va_list list);
+static int listed(FILE* stream, const char* format, ...) {
+  va_list list;
+  va_start(list, format);
+  const int found =
+      stream != NULL ? __isoc23_vfscanf(stream, format, list) : __isoc23_vscanf(format, list);
+  va_end(list);
+  return found;
+}
+int main(int argc, char** argv) {
+  FILE* stream = fopen(argv[argc - 1], "r");
+  int a[4] = {0};
+  double real = 0;
+  char word[8];
+  if (__isoc23_fscanf(stream, "%d %lf %7s", &a[0], &real, word) != 3) return 1;
+  if (listed(stream, "%d", &a[1]) != 1) return 2;
+  if (freopen(argv[argc - 1], "r", stdin) == NULL) return 3;
+  if (__isoc23_scanf("%d %*f %*s", &a[2]) != 1 || listed(NULL, "%d", &a[3]) != 1) return 4;
+  printf("%d %.2f %s %d, %d %d\n", a[0], real, word, a[1], a[2], a[3]);
+  return fclose(stream);
+}
+"""
+
+
+def test_a_program_built_for_a_newer_libc(place: Path) -> None:
+    """Since glibc 2.38 compilers give `fscanf` another name, which this machine's may not have."""
+    (place / "newer.c").write_text(NEWER_LIBC)
+    (place / "reader.c").write_text(READER)
+    newer = place / "libnewer.so"
+    command("cc", "-shared", "-fPIC", place / "newer.c", "-o", newer)
+    made = place / "reader"
+    command("cc", place / "reader.c", newer, f"-Wl,-rpath,{place}", "-o", made)
+    file = place / "file"
+    file.write_text("12 3.25 word 34\n")
+    run = intercept.traced(made, file, mode=intercept.PRELOAD, cwd=place)
+    assert run.result.stdout == "12 3.25 word 34, 12 34\n"
+    calls = ["fopen", "fscanf", "vfscanf", "freopen", "scanf", "vscanf", "fclose"]
+    assert names(run.one, file) == calls

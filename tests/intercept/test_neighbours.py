@@ -10,6 +10,7 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -295,6 +296,16 @@ def test_program_of_another_libc(tmp_path: Path) -> None:
     done = run("sh", "-c", script, cwd=tmp_path, env=intercept.settings(out), stderr=None)
     assert done.stdout == "musl\nstatus 0\n", done
     assert len(done.stderr.splitlines()) <= 1, done.stderr
+    # The same by a call that starts a child at once, with an environment of its own and without.
+    for environment in ("os.environ", "{}"):
+        spawned = (
+            f"import os; p = os.posix_spawn({str(made)!r}, [{str(made)!r}], {environment});"
+            "print('status', os.waitpid(p, 0)[1])"
+        )
+        python = run(
+            sys.executable, "-c", spawned, cwd=tmp_path, env=intercept.settings(out), stderr=None
+        )
+        assert python.stdout == "musl\nstatus 0\n", python
 
 
 SMALL_32 = r"""
