@@ -46,7 +46,6 @@ void Block::load() {
   }
   piece_.text.seal();
   piece_.report.text_bytes += piece_.text.size();
-  utf8_ = is_ascii(text()) || is_utf8(text());
   raw_.shrink(kMaxMember / 8);
 }
 
@@ -225,7 +224,7 @@ void Block::document_found(void* context, Found found) {
   const char* counted = p;
   std::uint64_t line = 0;
   Event event;
-  parser_.set_clock(file().clock);
+  parser_.begin(file().clock);
   const auto line_of = [&](const char* at) {
     line += static_cast<std::uint64_t>(std::count(counted, at, '\n'));
     counted = at;

@@ -2,12 +2,18 @@
 // unit of work of every reader: load it, go through its records, look at its report.
 // Each worker thread has its own.
 #pragma once
+#include <concepts>
 #include <vector>
 
 #include "reader/feed.hpp"
 #include "reader/parser.hpp"
 
 namespace dft::reader {
+
+template <typename Visit>
+concept TakesRepeats = requires(Visit& visit, const Repeat& repeat) {
+  { visit.again(repeat) } -> std::same_as<bool>;
+};
 
 class Block {
  public:
@@ -30,7 +36,8 @@ class Block {
   void records(Visit&& visit) {
     walk<false>(visit);
   }
-  // Likewise, but events may be brief: for a visitor that can do without most arguments.
+  // Likewise, but events may be brief: for a visitor that can do without most arguments. One that
+  // has `bool again(const Repeat&)` is asked first whether that is enough.
   template <typename Visit>
   void brief_records(Visit&& visit) {
     if (vouched_) {
@@ -43,6 +50,9 @@ class Block {
  private:
   template <bool Brief, typename Visit>
   void walk(Visit& visit) {
+    // Whoever takes repeats needs few whole events; of these, each is asked by itself.
+    constexpr bool kRepeats = Brief && TakesRepeats<Visit>;
+    utf8_ = !kRepeats && (is_ascii(text()) || is_utf8(text()));
     if (file().shape == Shape::kDocument) {
       document([&](const Event& event, std::uint64_t line) { visit(event, line); });
       finish();
@@ -52,10 +62,22 @@ class Block {
     const char* end = p + text().size();
     std::uint64_t line = 0;
     Event event;
-    parser_.set_clock(file().clock);
+    parser_.begin(file().clock);
     while (p < end) {
+      if constexpr (kRepeats) {
+        Repeat repeat;
+        const char* stop = parser_.repeat(p, end, repeat);
+        if (stop != nullptr && visit.again(repeat)) {
+          ++piece_.report.records;
+          ++piece_.report.events;
+          ++line;
+          p = stop + 1;
+          continue;
+        }
+      }
       const char* stop = Brief ? parser_.brief(p, end, event) : parser_.fast(p, event);
-      if (stop != nullptr && (*stop == '\n' || stop == end) && utf8_) [[likely]] {
+      if (stop != nullptr && (*stop == '\n' || stop == end) && (utf8_ || is_utf8(event.line)))
+          [[likely]] {
         event.valid_utf8 = true;
         count(event);
         visit(static_cast<const Event&>(event), line);
@@ -119,7 +141,7 @@ class Block {
   Inflater inflater_;
   Buffer raw_;
   std::vector<Mark> marks_;
-  bool utf8_ = true;
+  bool utf8_ = true;            // all of the text is, as far as it was asked
   std::uint64_t expected_ = 0;  // lines that the members' headers promise
   bool check_ = false;          // all of them were inflated, so that the promise can be checked
   bool vouched_ = false;        // the text is what a tracer of this layout wrote, by its checksums

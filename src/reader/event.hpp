@@ -51,6 +51,9 @@ struct Event {
   char phase = kNoPhase;
   bool valid_utf8 = true;
   bool brief = false;
+  // Events that have one number here are of one block, and agree in name, category, process, thread
+  // and host. 0: nothing is known.
+  std::uint64_t alike = 0;
   std::string_view line;         // the object as written
   std::string_view args_text;    // the object `args` as written, empty for none
   std::span<const Field> args;   // its members; of a brief one the host and the result alone
@@ -60,6 +63,16 @@ struct Event {
   [[nodiscard]] bool is_own() const { return is_own_category(category.raw); }
   // What the program did: neither metadata nor the tracer's own.
   [[nodiscard]] bool is_event() const { return !is_metadata() && !is_own(); }
+};
+
+// An event that is like an earlier one of its block (Event::alike), but for its number, its times
+// and its arguments: all that statistics need of it.
+struct Repeat {
+  std::uint64_t alike = 0;
+  std::int64_t ts = 0;   // nanoseconds
+  std::int64_t dur = 0;  // likewise
+  std::int64_t result = 0;
+  bool has_result = false;
 };
 
 // The argument that names the host: a hash, or its name where other tracers write that. Beside a

@@ -83,15 +83,35 @@ Inflated Inflater::piece(std::string_view bytes, std::size_t most, Buffer& out, 
   return state_->block_state == ISAL_BLOCK_FINISH ? Inflated::kWhole : Inflated::kCut;
 }
 
+bool Inflater::at_once(std::string_view bytes, std::size_t room, Buffer& out) {
+  const std::size_t before = out.size();
+  begin();
+  out.reserve(before + room);
+  state_->next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(bytes.data()));
+  state_->avail_in = static_cast<std::uint32_t>(bytes.size());
+  state_->next_out = reinterpret_cast<std::uint8_t*>(out.data()) + before;
+  state_->avail_out = static_cast<std::uint32_t>(room);
+  if (isal_inflate_stateless(state_.get()) != ISAL_DECOMP_OK ||
+      state_->block_state != ISAL_BLOCK_FINISH || state_->avail_in != 0) {
+    return false;
+  }
+  out.resize(before + room - state_->avail_out);
+  return true;
+}
+
 Inflated Inflater::member(std::string_view bytes, std::size_t most, Buffer& out,
                           std::size_t& used) {
   const std::size_t before = out.size();
-  begin();
-  std::size_t at = 0;
   // The trailer says how long the text is; room for that at once spares most calls.
   std::size_t room = bytes.size() < 18 ? 0 : get32(bytes.data() + bytes.size() - 4);
   if (room > bytes.size() * 1100) room = bytes.size() * 8;
   room = std::max<std::size_t>(room, 1024);
+  if (room <= most && at_once(bytes, room, out)) {
+    used = bytes.size();
+    return Inflated::kWhole;
+  }
+  begin();
+  std::size_t at = 0;
   for (;;) {
     std::size_t taken = 0;
     const std::size_t limit = before + std::min(room, most);

@@ -47,6 +47,10 @@ class Inflater {
   Inflated piece(std::string_view bytes, std::size_t most, Buffer& out, std::size_t& used);
 
  private:
+  // A member that takes all of `bytes`, checksum included, and gives at most `room` bytes of text:
+  // without the copy that a stream needs. False, and nothing appended, for any other.
+  bool at_once(std::string_view bytes, std::size_t room, Buffer& out);
+
   std::unique_ptr<inflate_state> state_;
 };
 

@@ -197,6 +197,25 @@ const char* append_escape(std::string& out, const char* p, const char* end) {
 
 }  // namespace
 
+const char* long_number(const char* p, std::int64_t& out) {
+  const char* start = p;
+  std::uint64_t value = 0;
+  for (;;) {
+    std::uint64_t digits;
+    const std::uint64_t others = no_digits(p, digits);
+    const unsigned count = others == 0 ? 8 : static_cast<unsigned>(__builtin_ctzll(others)) / 8;
+    if (count == 0) break;
+    static constexpr std::uint64_t kPowers[] = {1,      10,      100,      1000,     10000,
+                                                100000, 1000000, 10000000, 100000000};
+    value = value * kPowers[count] + eight_digits(digits << (8 * (8 - count)));
+    p += count;
+    if (count < 8 || p - start > 18) break;
+  }
+  if (p - start > 18 || *start == '0') return nullptr;
+  out = static_cast<std::int64_t>(value);
+  return p;
+}
+
 const char* string_end_escaped(const char* p) {
   for (;;) {
     p = string_stop(p);

@@ -219,7 +219,7 @@ class Splitter {
       const File& file = *files[one.file];
       padded = one.line;
       padded.append(kPadding, '\0');
-      parser.set_clock(file.clock);
+      parser.begin(file.clock);
       if (parser.general(padded.data(), event) == nullptr) continue;
       event.valid_utf8 = is_utf8(event.line);
       const Treatment& treatment = rewriter.treatment(event, file);

@@ -1,5 +1,7 @@
 #include "reader/parser.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 
@@ -71,6 +73,14 @@ const char* members(const char* p, std::vector<Field>& out, std::size_t& count) 
   }
 }
 
+constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15U;
+
+std::uint64_t load8(const char* p) {
+  std::uint64_t word;
+  std::memcpy(&word, p, sizeof word);
+  return word;
+}
+
 char phase_of(const Field& field) {
   if (field.kind == Kind::kString && field.value.size() == 1) {
     const char letter = field.value[0];
@@ -84,23 +94,22 @@ char phase_of(const Field& field) {
   return kNoPhase;
 }
 
-// `"ret":N` at the end of an object that is closed at `close`. Digits are in no string there, since
-// a string would end in a quote; and a quote that is part of a key has a backslash before it.
-bool result_before(const char* open, const char* close, Field& field) {
-  constexpr std::string_view kKey = "\"ret\":";
-  const char* digits = close;
-  while (digits[-1] >= '0' && digits[-1] <= '9') --digits;
-  const char* value = digits[-1] == '-' ? digits - 1 : digits;
+// `,"ret":N` at the end of an object that is closed at `close`: where the number begins, nullptr if
+// there is none. At least eight characters stand before `close`. Digits are in no string there,
+// since a string would end in a quote; and a quote that is part of a key has a backslash before it.
+inline const char* result_before(const char* open, const char* close, std::int64_t& number) {
+  constexpr std::string_view kKey = ",\"ret\":";
+  std::uint64_t values;
+  const std::uint64_t others = no_digits(close - 8, values);
+  const char* digits = close - (others == 0 ? 8 : __builtin_clzll(others) / 8);
+  while (others == 0 && digits[-1] >= '0' && digits[-1] <= '9') --digits;
+  const bool negative = digits[-1] == '-';
+  const char* value = digits - static_cast<int>(negative);
   const char* key = value - kKey.size();
-  if (digits == close || close - digits > 18 || key < open) return false;
-  if (std::memcmp(key, kKey.data(), kKey.size()) != 0 || key[-1] != ',') return false;
-  if (whole_number(digits, field.number) != close) return false;
-  if (value != digits) field.number = -field.number;
-  field.key = {key + 1, 3};
-  field.key_escaped = false;
-  field.value = {value, static_cast<std::size_t>(close - value)};
-  field.kind = Kind::kInt;
-  return true;
+  if (key < open || std::memcmp(key, kKey.data(), kKey.size()) != 0) return nullptr;
+  if (whole_number(digits, number) != close) return nullptr;
+  if (negative) number = -number;
+  return value;
 }
 
 }  // namespace
@@ -111,95 +120,155 @@ std::span<const Field> members_of(std::string_view args_text, std::vector<Field>
   return {room.data(), count};
 }
 
-void Parser::set_clock(FileClock clock) {
+void Parser::begin(FileClock clock) {
   clock_ = clock;
   factor_ = 1;
   for (int i = 0; i < clock.digits; ++i) factor_ *= 10;
   most_ = std::numeric_limits<std::int64_t>::max() / factor_;
+  time_known_ = false;
+  // No two blocks share a number, whoever reads them. A block has far less than 2^32 lines.
+  static std::atomic<std::uint64_t> blocks{0};
+  next_ = since_ = (blocks.fetch_add(1, std::memory_order_relaxed) + 1) << 32;
 }
 
-// `,"cat":"text","pid":N,"tid":N`
-inline bool Parser::origin_at(const char*& p, Event& event) {
-  constexpr std::string_view kCategory = ",\"cat\":\"";
-  constexpr std::size_t kHalf = kOrigin / 2;
+// Padding equals no text, so that a step that begins where all was equal does not lead beyond it.
+inline bool Parser::Origin::stands_at(const char* p) const {
+  if (size == 0 || !same_bytes<kLeast>(p, text)) return false;
+  for (std::size_t at = kLeast; at + kLeast < size; at += kLeast) {
+    if (!same_bytes<kLeast>(p + at, text + at)) return false;
+  }
+  return same_bytes<kLeast>(p + size - kLeast, text + size - kLeast);
+}
+
+bool Parser::Origin::keep(const char* start, std::size_t length, const Event& event) {
+  if (length < kLeast || length > kRoom || event.name.escaped || event.category.escaped)
+    return false;
+  std::memcpy(text, start, length);
+  size = length;
+  name_size = event.name.raw.size();
+  category_size = event.category.raw.size();
+  pid = event.pid;
+  tid = event.tid;
+  alike = 0;
+  return true;
+}
+
+inline std::size_t Parser::tail_of(std::uint64_t name) { return (name * kMix) >> (64 - kTailBits); }
+
+// Where the thread stands depends on the name; it is taken for the place where it stood first.
+inline std::size_t Parser::slot_of(const char* name) const {
+  const std::uint64_t word = load8(name);
+  const std::uint64_t tail = load8(name + tails_[tail_of(word)]);
+  return ((word + tail * kMix) * kMix) >> (64 - kOriginBits);
+}
+
+Parser::Origin* Parser::keep(const char* start, const char* end, const Event& event) {
+  const auto size = static_cast<std::size_t>(end - start);
+  std::uint8_t& tail = tails_[tail_of(load8(start))];
+  // Behind it comes the key of the time. The padding has room for a look that far.
+  if (tail == 0) tail = static_cast<std::uint8_t>(std::clamp<std::size_t>(size, 32, 70) - 14);
+  Origin& origin = origins_[slot_of(start)];
+  return origin.keep(start, size, event) ? &origin : nullptr;
+}
+
+// `name","cat":"text","pid":N,"tid":N`, and the key of the time if there is one. `origin` becomes
+// what is kept of it.
+[[gnu::always_inline]] inline bool Parser::origin_at(const char*& p, Event& event,
+                                                     Origin*& origin) {
+  constexpr std::string_view kCategory = "\",\"cat\":\"";
   const char* start = p;
-  // Compared as the first and the last half of the room, which overlap.
-  if (origin_size_ != 0 && std::memcmp(p, origin_text_, kHalf) == 0 &&
-      std::memcmp(p + origin_size_ - kHalf, origin_text_ + origin_size_ - kHalf, kHalf) == 0) {
-    event.category = {{start + kCategory.size(), category_size_}, false};
-    event.pid = pid_;
-    event.tid = tid_;
-    p += origin_size_ - 1;
+  Origin& last = origins_[slot_of(start)];
+  if (last.stands_at(p)) [[likely]] {
+    event.name = {{start, last.name_size}, false};
+    event.category = {{start + last.name_size + kCategory.size(), last.category_size}, false};
+    event.pid = last.pid;
+    event.tid = last.tid;
+    event.has |= kHasTs;
+    origin = &last;
+    p += last.size;
     return true;
   }
+  if (!string_at(p, event.name)) return false;
   if (!eat(p, ",\"cat\":\"") || !string_at(p, event.category)) return false;
   if (!eat(p, ",\"pid\":") || !number_at(p, event.pid)) return false;
   if (!eat(p, ",\"tid\":") || !number_at(p, event.tid)) return false;
-  // With the comma behind it, or a longer number would look the same.
-  const auto size = static_cast<std::size_t>(p + 1 - start);
-  origin_size_ = 0;
-  if (*p == ',' && size >= kHalf && size <= kOrigin && !event.category.escaped) {
-    std::memcpy(origin_text_, start, size);
-    origin_size_ = size;
-    category_size_ = event.category.raw.size();
-    pid_ = event.pid;
-    tid_ = event.tid;
+  if (!eat(p, ",\"ts\":")) return true;
+  event.has |= kHasTs;
+  origin = keep(start, p, event);
+  return true;
+}
+
+[[gnu::always_inline]] inline bool Parser::time_at(const char*& p, Event& event) {
+  // A base would ask for a check of the sum; files that have one are not of this layout.
+  const char* stop = time_number(p, event.ts);
+  if (stop == nullptr || event.ts > most_ || clock_.base_ns != 0) return false;
+  if (stop - p == 16) {
+    constexpr std::int64_t kLow = 100000000;
+    time_text_ = load8(p);
+    time_value_ = event.ts - event.ts % kLow;
+    time_known_ = time_value_ <= most_ - kLow;
   }
+  p = stop;
+  event.ts *= factor_;
+  if (!eat(p, ",\"dur\":")) return true;
+  if (!number_at(p, event.dur) || event.dur > most_) return false;
+  event.dur *= factor_;
+  event.has |= kHasDur;
   return true;
 }
 
 // All that comes before the phase.
-inline bool Parser::head_at(const char*& p, Event& event) {
-  if (!eat(p, "{\"id\":") || !number_at(p, event.id)) return false;
-  if (!eat(p, ",\"name\":\"") || !string_at(p, event.name)) return false;
-  if (!origin_at(p, event)) return false;
-  std::uint8_t has = kHasId | kHasPid | kHasTid | kHasName;
+[[gnu::always_inline]] inline bool Parser::head_at(const char*& p, Event& event, Origin*& origin) {
+  event.has = kHasId | kHasPid | kHasTid | kHasName;
   event.ts = event.dur = 0;
-  if (eat(p, ",\"ts\":")) {
-    // A base would ask for a check of the sum; files that have one are not of this layout.
-    const char* stop = time_number(p, event.ts);
-    if (stop == nullptr || event.ts > most_ || clock_.base_ns != 0) return false;
-    p = stop;
-    event.ts *= factor_;
-    has |= kHasTs;
-    if (eat(p, ",\"dur\":")) {
-      if (!number_at(p, event.dur) || event.dur > most_) return false;
-      event.dur *= factor_;
-      has |= kHasDur;
-    }
-  }
   event.extra = {};
-  event.has = has;
   event.brief = false;
+  event.alike = 0;
+  if (!eat(p, "{\"id\":") || !number_at(p, event.id)) return false;
+  if (!eat(p, ",\"name\":\"") || !origin_at(p, event, origin)) return false;
+  return (event.has & kHasTs) == 0 || time_at(p, event);
+}
+
+// What comes before the arguments, the host with its quotes included.
+[[gnu::always_inline]] inline bool Parser::host_at(const char*& p) {
+  if (!same_bytes<kHost>(p, host_)) [[unlikely]] {
+    const char* hash = p + kBeforeHost.size();
+    if (std::memcmp(p, kBeforeHost.data(), kBeforeHost.size()) != 0) return false;
+    if (string_stop(hash) != hash + kHash || hash[kHash] != '"') return false;
+    std::memcpy(host_, p, kHost);
+    since_ = next_;
+  }
+  p += kHost;
   return true;
 }
 
-// p stands behind the quote that opens `hhash`, and is left behind the record.
-inline bool Parser::brief_args(const char*& p, const char* end, Event& event) {
-  constexpr std::size_t kHash = sizeof host_ - 1;
-  constexpr std::string_view kBefore = "{\"hhash\":\"";
-  if (args_.size() < 2) args_.resize(16);
-  Field& host = args_[0];
-  host.key = {p - 8, 5};
-  host.key_escaped = false;
-  host.value = {p, kHash};
-  host.kind = Kind::kString;
-  if (std::memcmp(p, host_, sizeof host_) != 0) {
-    if (string_stop(p) != p + kHash || p[kHash] != '"') return false;
-    std::memcpy(host_, p, sizeof host_);
-  }
-  const char* args = p - kBefore.size();
-  p += sizeof host_;
-  if (p >= end) return false;
+// p stands behind the host, and is left behind the record.
+[[gnu::always_inline]] inline bool Parser::brief_args(const char*& p, const char* end, Event& event,
+                                                      Origin* origin) {
+  constexpr std::string_view kKey = "{\"hhash\":\"";
+  bool ascii = false;
   // No string has a line end in it.
-  const auto* eol =
-      static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
+  const char* eol = find_line_end(p, end, ascii);
   if (eol == nullptr || eol - p < 2 || eol[-1] != '}' || eol[-2] != '}') return false;
   const char* close = eol - 2;
   if (p != close && *p != ',') return false;
+  if (args_.size() < 2) args_.resize(16);
+  const char* hash = p - 1 - kHash;
+  const char* args = hash - kKey.size();
+  args_[0] = {{args + 2, 5}, {hash, kHash}, 0, Kind::kString, false};
+  std::int64_t number = 0;
+  const char* result = result_before(p, close, number);
+  if (result != nullptr) {
+    const auto size = static_cast<std::size_t>(close - result);
+    args_[1] = {{result - 5, 3}, {result, size}, number, Kind::kInt, false};
+  }
   event.args_text = {args, static_cast<std::size_t>(close + 1 - args)};
-  event.args = {args_.data(), result_before(p, close, args_[1]) ? std::size_t{2} : 1};
+  event.args = {args_.data(), result != nullptr ? std::size_t{2} : 1};
   event.brief = true;
+  if (origin != nullptr) {
+    if (origin->alike < since_) origin->alike = next_++;
+    event.alike = origin->alike;
+  }
   p = eol;
   return true;
 }
@@ -223,20 +292,47 @@ inline const char* Parser::rest(const char* start, const char* p, Event& event) 
 
 const char* Parser::fast(const char* p, Event& event) {
   const char* start = p;
-  return head_at(p, event) ? rest(start, p, event) : nullptr;
+  Origin* origin = nullptr;
+  return head_at(p, event, origin) ? rest(start, p, event) : nullptr;
 }
 
 const char* Parser::brief(const char* p, const char* end, Event& event) {
   const char* start = p;
-  if (!head_at(p, event)) return nullptr;
+  Origin* origin = nullptr;
+  if (!head_at(p, event, origin)) return nullptr;
   const char* phase = p;
-  if (event.is_own() || !eat(p, ",\"ph\":\"X\",\"args\":{\"hhash\":\"") ||
-      !brief_args(p, end, event)) {
+  if (event.is_own() || !host_at(p) || !brief_args(p, end, event, origin)) {
     return rest(start, phase, event);
   }
   event.phase = 'X';
   event.line = {start, static_cast<std::size_t>(p - start)};
   return p;
+}
+
+const char* Parser::repeat(const char* p, const char* end, Repeat& out) const {
+  if (!eat(p, "{\"id\":")) return nullptr;
+  p = whole_number_end(p);
+  if (p == nullptr || !eat(p, ",\"name\":\"")) return nullptr;
+  const Origin& origin = origins_[slot_of(p)];
+  if (origin.alike < since_ || !origin.stands_at(p)) return nullptr;
+  p += origin.size;
+  std::uint64_t low;
+  const bool same = time_known_ && load8(p) == time_text_;
+  if (!same || no_digits(p + 8, low) != 0) return nullptr;
+  p += 16;  // a seventeenth digit is no comma
+  if (!eat(p, ",\"dur\":") || !number_at(p, out.dur) || out.dur > most_) return nullptr;
+  if (!same_bytes<kHost>(p, host_)) return nullptr;
+  p += kHost;
+  bool ascii = false;
+  const char* eol = find_line_end(p, end, ascii);
+  if (eol == nullptr || !ascii || eol - p < 2 || eol[-1] != '}' || eol[-2] != '}') return nullptr;
+  const char* close = eol - 2;
+  if (p != close && *p != ',') return nullptr;
+  out.has_result = result_before(p, close, out.result) != nullptr;
+  out.alike = origin.alike;
+  out.ts = (time_value_ + static_cast<std::int64_t>(eight_digits(low))) * factor_;
+  out.dur *= factor_;
+  return eol;
 }
 
 bool Parser::set_time(const Field& field, std::int64_t base, std::int64_t& out) const {

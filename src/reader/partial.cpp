@@ -1,7 +1,6 @@
 #include "reader/partial.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 namespace dft::reader {
@@ -45,13 +44,58 @@ std::int64_t number_of(const Event& event, std::string_view key, std::int64_t ot
   return field != nullptr && integer_of(*field, value) ? value : otherwise;
 }
 
-}  // namespace
+struct Calls {
+  std::uint64_t count;
+  std::uint64_t total;  // nanoseconds, as are the others
+  std::uint64_t least;
+  std::uint64_t most;
+  std::uint64_t mean;
+};
 
-unsigned Histogram::bucket(std::uint64_t value) {
-  if (value < 16) return static_cast<unsigned>(value);
-  const auto octave = static_cast<unsigned>(std::bit_width(value)) - 5;  // 16..31 is octave 0
-  return 16 + octave * 16 + static_cast<unsigned>((value >> octave) & 15);
+Calls one_call(std::int64_t duration) {
+  const auto value = static_cast<std::uint64_t>(std::max<std::int64_t>(duration, 0));
+  return {1, value, value, value, value};
 }
+
+Calls calls_of(const Event& event) {
+  if (event.phase != kAggregate) [[likely]]
+    return one_call(event.dur);
+  // Numbers of many calls in one record; its durations are in microseconds.
+  const auto of = [&](std::string_view key) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(number_of(event, key, 0), 0));
+  };
+  const std::uint64_t count = std::max<std::uint64_t>(of("dft_cnt"), 1);
+  const std::uint64_t total = of("dur_sum") * 1000;
+  return {count, total, of("dur_min") * 1000, of("dur_max") * 1000, total / count};
+}
+
+[[gnu::always_inline]] inline void add_calls(const Calls& calls, Row& row, ProcessRow& process) {
+  row.count += calls.count;
+  add_to(row.total, calls.total);
+  row.least = std::min(row.least, calls.least);
+  row.most = std::max(row.most, calls.most);
+  row.durations.add(calls.mean, calls.count);
+  ++process.events;
+  add_to(process.total, calls.total);
+}
+
+void add_bytes(std::uint64_t read, std::uint64_t written, Row& row, ProcessRow& process) {
+  add_to(row.read_bytes, read);
+  add_to(process.read_bytes, read);
+  add_to(row.write_bytes, written);
+  add_to(process.write_bytes, written);
+}
+
+void add_time(std::int64_t from, std::int64_t duration, FileFacts& facts, ProcessRow& process) {
+  std::int64_t to = 0;
+  if (__builtin_add_overflow(from, duration, &to)) to = from;
+  facts.time(from, to);
+  process.first = process.timed ? std::min(process.first, from) : from;
+  process.last = process.timed ? std::max(process.last, to) : to;
+  process.timed = true;
+}
+
+}  // namespace
 
 std::uint64_t Histogram::middle(unsigned bucket) {
   if (bucket < 16) return bucket;
@@ -60,7 +104,7 @@ std::uint64_t Histogram::middle(unsigned bucket) {
   return low + ((std::uint64_t{1} << octave) / 2);
 }
 
-std::uint64_t& Histogram::at(unsigned bucket) {
+std::uint64_t& Histogram::make(unsigned bucket) {
   if (counts_.empty()) {
     first_ = bucket;
     counts_.resize(1);
@@ -73,11 +117,9 @@ std::uint64_t& Histogram::at(unsigned bucket) {
   return counts_[bucket - first_];
 }
 
-void Histogram::add(std::uint64_t value, std::uint64_t times) { at(bucket(value)) += times; }
-
 void Histogram::add(const Histogram& other) {
   for (std::size_t i = 0; i < other.counts_.size(); ++i) {
-    if (other.counts_[i] != 0) at(other.first_ + static_cast<unsigned>(i)) += other.counts_[i];
+    if (other.counts_[i] != 0) make(other.first_ + static_cast<unsigned>(i)) += other.counts_[i];
   }
 }
 
@@ -158,12 +200,6 @@ void ProcessRow::add(const ProcessRow& other) {
   keep(name, other.name);
 }
 
-void FileFacts::time(std::int64_t from, std::int64_t to) {
-  first = timed ? std::min(first, from) : from;
-  last = timed ? std::max(last, to) : to;
-  timed = true;
-}
-
 void FileFacts::add(const FileFacts& other, std::size_t samples) {
   if (other.timed) {
     time(other.first, other.last);
@@ -211,6 +247,24 @@ ProcessRow& Partial::process_of(const Event& event, std::uint32_t file, std::str
   return row;
 }
 
+// Sums are added to whether they change or not: that costs less than a branch that cannot be
+// foreseen, since names come in any order.
+bool Partial::again(const Repeat& repeat) {
+  const Known& known = known_[repeat.alike % kKnown];
+  if (known.alike != repeat.alike) return false;
+  Counted& counted = *known.counted;
+  FileFacts& facts = *known.facts;
+  if (counted.needs > (repeat.has_result ? Needs::kResult : Needs::kNothing)) return false;
+  if (options_.samples != 0 && facts.sample.size() < options_.samples) return false;
+  ProcessRow& process = rows_[known.process];
+  ++process.records;
+  add_calls(one_call(repeat.dur), counted.row, process);
+  const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(repeat.result, 0));
+  add_bytes(bytes & counted.read_mask, bytes & counted.write_mask, counted.row, process);
+  add_time(repeat.ts, repeat.dur, facts, process);
+  return true;
+}
+
 void Partial::add(const Event& event, std::uint32_t file, Place place) {
   const Field* host = host_of(event);
   ProcessRow& process =
@@ -233,31 +287,15 @@ void Partial::add_event(const Event& event, ProcessRow& process, std::uint32_t f
     counted.name_escaped = event.name.escaped;
     counted.category_escaped = event.category.escaped;
     counted.valid = event.valid_utf8;
+    const Way way = counted.traffic.way;
+    counted.needs = way == Way::kNone                          ? Needs::kNothing
+                    : counted.traffic.measure == Measure::kRet ? Needs::kResult
+                                                               : Needs::kArguments;
+    counted.read_mask = way == Way::kRead || way == Way::kBoth ? ~std::uint64_t{0} : 0;
+    counted.write_mask = way == Way::kWrite || way == Way::kBoth ? ~std::uint64_t{0} : 0;
   }
-  Row& row = counted.row;
-  std::uint64_t calls = 1;
-  auto duration = static_cast<std::uint64_t>(std::max<std::int64_t>(event.dur, 0));
-  std::uint64_t least = duration;
-  std::uint64_t most = duration;
-  std::uint64_t mean = duration;
-  if (event.phase == kAggregate) [[unlikely]] {
-    // Numbers of many calls in one record; its durations are in microseconds.
-    const auto of = [&](std::string_view key) {
-      return static_cast<std::uint64_t>(std::max<std::int64_t>(number_of(event, key, 0), 0));
-    };
-    calls = std::max<std::uint64_t>(of("dft_cnt"), 1);
-    duration = of("dur_sum") * 1000;
-    least = of("dur_min") * 1000;
-    most = of("dur_max") * 1000;
-    mean = duration / calls;
-  }
-  row.count += calls;
-  add_to(row.total, duration);
-  row.least = std::min(row.least, least);
-  row.most = std::max(row.most, most);
-  row.durations.add(mean, calls);
-  ++process.events;
-  add_to(process.total, duration);
+  const Calls calls = calls_of(event);
+  add_calls(calls, counted.row, process);
   if ((event.has & kHasTid) != 0) {
     const std::int64_t thread = event.tid & kThreadMask;
     if (thread != process.last_thread) process.threads.insert(thread);
@@ -274,21 +312,14 @@ void Partial::add_event(const Event& event, ProcessRow& process, std::uint32_t f
     } else {
       bytes = moved_bytes(measure, members_of(event.args_text, room_));
     }
-    if (way != Way::kWrite) {
-      add_to(row.read_bytes, bytes);
-      add_to(process.read_bytes, bytes);
-    }
-    if (way != Way::kRead) {
-      add_to(row.write_bytes, bytes);
-      add_to(process.write_bytes, bytes);
-    }
+    add_bytes(bytes & counted.read_mask, bytes & counted.write_mask, counted.row, process);
   }
   const Path path = options_.paths ? path_of(event) : Path();
   if (!path.text.empty()) {
     bool fresh_path = false;
     PathRow& used = paths_.row(paths_.find(path.text, {}, path.hashed ? 1 : 0, fresh_path)).row;
     ++used.count;
-    add_to(used.total, duration);
+    add_to(used.total, calls.total);
     if (way == Way::kRead || way == Way::kBoth) {
       ++used.reads;
       add_to(used.read_bytes, bytes);
@@ -300,14 +331,10 @@ void Partial::add_event(const Event& event, ProcessRow& process, std::uint32_t f
   }
   FileFacts& facts = facts_of(file);
   if ((event.has & kHasTs) != 0) {
-    std::int64_t end = 0;
-    if (__builtin_add_overflow(event.ts, static_cast<std::int64_t>(event.dur), &end)) {
-      end = event.ts;
-    }
-    facts.time(event.ts, end);
-    process.first = process.timed ? std::min(process.first, event.ts) : event.ts;
-    process.last = process.timed ? std::max(process.last, end) : end;
-    process.timed = true;
+    add_time(event.ts, event.dur, facts, process);
+  }
+  if (event.alike != 0) {
+    known_[event.alike % kKnown] = {event.alike, &counted, &facts, last_process_};
   }
   if (facts.sample.size() < options_.samples) {
     std::string line(event.line);
@@ -432,6 +459,7 @@ void Partial::finish() {
     names.push_back({std::get<1>(key), std::get<2>(key), std::get<0>(key), std::move(row)});
   }
   names_.clear();
+  known_ = {};
   for (auto& entry : paths_.entries()) {
     std::string path = entry.first;
     if (entry.number == 1) {

@@ -1,6 +1,9 @@
 // Statistics of a part of a trace that can be added to those of another: the sum is the same
 // however the trace was cut. One partial a worker thread; merged by whoever waits for them.
 #pragma once
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -18,16 +21,24 @@ namespace dft::reader {
 // Counts of durations on a scale of 16 steps an octave: a percentile is right to 1/32.
 class Histogram {
  public:
-  void add(std::uint64_t value, std::uint64_t times = 1);
+  void add(std::uint64_t value, std::uint64_t times = 1) {
+    const unsigned slot = bucket(value) - first_;
+    // One that lies below wraps, and is above then.
+    (slot < counts_.size() ? counts_[slot] : make(bucket(value))) += times;
+  }
   void add(const Histogram& other);
   // The value below which the share (0 to 1) of all lies.
   [[nodiscard]] std::uint64_t percentile(double share) const;
   [[nodiscard]] std::uint64_t count() const;
 
  private:
-  static unsigned bucket(std::uint64_t value);
+  // Without a branch, since whether a duration is short is nothing that can be foreseen.
+  static unsigned bucket(std::uint64_t value) {
+    const auto octave = static_cast<unsigned>(std::bit_width(value | 16)) - 5;  // 0 below 32
+    return octave * 16 + static_cast<unsigned>(value >> octave);
+  }
   static std::uint64_t middle(unsigned bucket);
-  std::uint64_t& at(unsigned bucket);
+  std::uint64_t& make(unsigned bucket);
 
   unsigned first_ = 0;  // bucket of counts_[0]
   std::vector<std::uint64_t> counts_;
@@ -102,7 +113,11 @@ struct FileFacts {
   bool timed = false;
   std::map<std::string, std::uint64_t> metadata;  // records by name, the tracer's own among them
   std::vector<std::pair<Place, std::string>> sample;
-  void time(std::int64_t from, std::int64_t to);
+  void time(std::int64_t from, std::int64_t to) {
+    first = timed ? std::min(first, from) : from;
+    last = timed ? std::max(last, to) : to;
+    timed = true;
+  }
   void add(const FileFacts& other, std::size_t samples);
 };
 
@@ -116,6 +131,8 @@ class Partial {
  public:
   explicit Partial(PartialOptions options = {}) : options_(options) {}
   void add(const Event& event, std::uint32_t file, Place place);
+  // False, and nothing added, if the event itself is needed.
+  bool again(const Repeat& repeat);
   void add(Partial&& other);
   // Once all are added: folds what names no host into its process, and resolves hashes.
   void finish();
@@ -136,9 +153,14 @@ class Partial {
   std::uint64_t paths_unknown = 0;             // hashes that no record explains
 
  private:
+  // To know how many bytes a call moved.
+  enum class Needs : std::uint8_t { kNothing, kResult, kArguments };
   struct Counted {
     Row row;
     Traffic traffic;
+    Needs needs = Needs::kNothing;
+    std::uint64_t read_mask = 0;  // all bits, if bytes of such a call were read
+    std::uint64_t write_mask = 0;
     bool name_escaped = false;
     bool category_escaped = false;
     bool valid = true;
@@ -146,6 +168,15 @@ class Partial {
   struct CountedPath {
     PathRow row;
   };
+  // What an event is added to, by Event::alike.
+  struct Known {
+    std::uint64_t alike = 0;
+    Counted* counted = nullptr;
+    FileFacts* facts = nullptr;
+    std::uint32_t process = 0;  // in rows_
+  };
+  static constexpr std::size_t kKnown = 256;
+
   ProcessRow& process_of(const Event& event, std::uint32_t file, std::string_view host,
                          Place place);
   FileFacts& facts_of(std::uint32_t file);
@@ -161,8 +192,25 @@ class Partial {
   std::uint32_t last_process_ = ~0U;
   std::uint32_t last_file_ = ~0U;
   FileFacts* last_facts_ = nullptr;
+  std::array<Known, kKnown> known_ = {};
   std::vector<Field> room_;
   std::string scratch_;
+};
+
+// For Block::brief_records: adds all of a block.
+class Adder {
+ public:
+  Adder(Partial& partial, std::uint32_t file, std::uint64_t block)
+      : partial_(partial), file_(file), block_(block) {}
+  void operator()(const Event& event, std::uint64_t line) const {
+    partial_.add(event, file_, {block_, line});
+  }
+  [[nodiscard]] bool again(const Repeat& repeat) const { return partial_.again(repeat); }
+
+ private:
+  Partial& partial_;
+  std::uint32_t file_;
+  std::uint64_t block_;
 };
 
 }  // namespace dft::reader

@@ -152,12 +152,7 @@ PyObject* py_summarise(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
       outcome = scan(
           list, threads,
           [&](unsigned worker, Block& block) {
-            Partial& partial = partials[worker];
-            const std::uint32_t file = block.file().index;
-            const std::uint64_t ordinal = block.ordinal();
-            const auto add = [&](const Event& event, std::uint64_t line) {
-              partial.add(event, file, {ordinal, line});
-            };
+            Adder add(partials[worker], block.file().index, block.ordinal());
             if (options.paths) {
               block.records(add);
             } else {

@@ -1,11 +1,14 @@
 // Any bytes as a block of a trace: no crash, and the paths of the parser agree on every line.
 // What is accepted as JSON is JSON by a strict checker that shares nothing with the reader.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "../unit/json.hpp"
@@ -54,6 +57,56 @@ void compare_paths(const Event& event, FileClock clock) {
   }
   std::vector<Field> room;
   check(members_of(brief.args_text, room).size() == fast.args.size());
+  // The same line again: a repeat need not be found, but must be right.
+  Repeat repeat;
+  const char* again = two.repeat(line.data(), stop + 1, repeat);
+  if (again == nullptr) return;
+  check(again == stop && repeat.alike != 0 && repeat.alike == brief.alike);
+  check(repeat.ts == fast.ts && repeat.dur == fast.dur && (fast.has & kHasDur) != 0);
+  check(repeat.has_result == (brief.args.size() == 2));
+  if (repeat.has_result) check(repeat.result == brief.args[1].number);
+}
+
+// Lines one after the other, as a block of vouched text has them: what one says of itself does not
+// depend on those before it.
+void compare_neighbours(std::string_view text, FileClock clock) {
+  std::string lines(text);
+  lines += '\n';
+  const std::size_t size = lines.size();
+  lines.append(kPadding, '\0');
+  const char* end = lines.data() + size;
+  Parser warm(clock);
+  std::map<std::uint64_t, std::tuple<std::string_view, std::string_view, std::int64_t, std::int64_t,
+                                     std::string_view>>
+      known;
+  for (const char* p = lines.data(); p < end;) {
+    Event event;
+    Event alone;
+    Repeat repeat;
+    Parser cold(clock);
+    const char* fresh = cold.brief(p, end, alone);
+    const char* again = warm.repeat(p, end, repeat);
+    const char* stop = warm.brief(p, end, event);
+    check(stop == fresh);
+    if (again != nullptr) {
+      check(again == stop && event.brief && repeat.alike == event.alike);
+      check(repeat.ts == event.ts && repeat.dur == event.dur);
+      check(repeat.has_result == (event.args.size() == 2));
+      if (repeat.has_result) check(repeat.result == event.args[1].number);
+    }
+    if (stop != nullptr) {
+      check(event.name.raw == alone.name.raw && event.category.raw == alone.category.raw);
+      check(event.pid == alone.pid && event.tid == alone.tid && event.id == alone.id);
+      check(event.ts == alone.ts && event.dur == alone.dur && event.has == alone.has);
+      check(event.args.size() == alone.args.size() && event.args_text == alone.args_text);
+    }
+    if (stop != nullptr && event.alike != 0) {
+      const auto what =
+          std::tuple(event.name.raw, event.category.raw, event.pid, event.tid, event.args[0].value);
+      check(known.emplace(event.alike, what).first->second == what);
+    }
+    p = std::find(p, end, '\n') + 1;
+  }
 }
 
 }  // namespace
@@ -64,6 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // The first byte chooses what the file is taken for.
   if (size != 0 && data[0] == 'D') file->shape = Shape::kDocument;
   if (size != 0 && data[0] == 'N') file->clock.digits = 0;
+  compare_neighbours(text, file->clock);
   Block block;
   block.take(file, text);
   Partial partial({true, true, 2});

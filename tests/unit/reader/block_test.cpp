@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <set>
@@ -282,6 +283,172 @@ TEST_CASE("statistics are the same for every cut of the trace") {
   CHECK(four.by_path.size() == 11);
 }
 
+namespace {
+
+// Of one process on one host, as the library writes it.
+std::string call(int id, const std::string& name, int tid, const std::string& host,
+                 const std::string& args) {
+  return R"({"id":)" + std::to_string(id) + R"(,"name":")" + name +
+         R"(","cat":"POSIX","pid":5,"tid":)" + std::to_string(tid) + R"(,"ts":17948202)" +
+         std::to_string(10000000 + id * 7919L % 80000000) + R"(,"dur":)" +
+         std::to_string(id % 3 == 0 ? 0 : id * 37 % 1500) + R"(,"ph":"X","args":{"hhash":")" +
+         host + R"(","p_idx":-1)" + args + "}}\n";
+}
+
+// A trace in which neighbours are alike, and differ, in all that a repeat is known by.
+std::string mixed(int from, int to) {
+  const std::string names[] = {"read",     "pread",     "write", "lseek", "fread",
+                               "sendfile", "gr\u00fcn", "a\\n",  "fgetc", std::string(90, 'n')};
+  const std::string args[] = {R"(,"ret":4096)",
+                              R"(,"ret":-1,"errno":2)",
+                              R"(,"size":8,"ret":3)",
+                              R"(,"note":"gr\u00fcn","ret":7)",
+                              "",
+                              R"(,"ret":123456789)",
+                              ",\"note\":\"\xff\",\"ret\":5",
+                              R"(,"ret":-5)"};
+  std::string text;
+  for (int i = from; i < to; ++i) {
+    const int pick = i * 31 / 7;
+    text += call(i, names[pick % 10], 6 + pick / 5 % 3,
+                 pick / 50 % 4 == 0 ? "fedcba9876543210" : "0123456789abcdef", args[pick / 3 % 8]);
+    if (i % 97 == 0) {
+      text += R"({"id":1,"name":"FH","cat":"dftracer","pid":5,"tid":6,"ph":"M","args":)"
+              R"({"hhash":"0123456789abcdef","name":"/x","value":"f"}})"
+              "\n";
+    }
+  }
+  return text;
+}
+
+std::string described(const Row& row) {
+  std::string out;
+  for (const std::uint64_t value : {row.count, row.total, row.least, row.most, row.read_bytes,
+                                    row.write_bytes, row.durations.count()}) {
+    out += std::to_string(value) + ' ';
+  }
+  for (const double share : {0.1, 0.5, 0.9, 0.99}) {
+    out += std::to_string(row.durations.percentile(share)) + ' ';
+  }
+  return out;
+}
+
+// All that a partial found, as text.
+std::string described(const Partial& partial) {
+  std::string out;
+  for (const Partial::NameRow& name : partial.names) {
+    out += name.category + ' ' + name.name + ' ' + std::to_string(name.file) + ": " +
+           described(name.row) + '\n';
+  }
+  for (const ProcessRow& process : partial.processes) {
+    out += process.host + ' ' + std::to_string(process.pid) + ": ";
+    for (const std::uint64_t value :
+         {process.seen.block, process.seen.line, process.events, process.records, process.total,
+          process.read_bytes, process.write_bytes, std::uint64_t{process.threads.size()}}) {
+      out += std::to_string(value) + ' ';
+    }
+    out += std::to_string(process.first) + ' ' + std::to_string(process.last) + '\n';
+  }
+  for (const auto& [file, facts] : partial.files) {
+    out += std::to_string(file) + ": " + std::to_string(facts.first) + ' ' +
+           std::to_string(facts.last) + '\n';
+    for (const auto& [name, count] : facts.metadata) {
+      out += name + ' ' + std::to_string(count) + '\n';
+    }
+    for (const auto& [place, line] : facts.sample) out += line + '\n';
+  }
+  return out;
+}
+
+// Without and with the short ways.
+std::pair<std::string, Report> summary(const std::vector<std::string>& paths, unsigned threads,
+                                       PartialOptions options, bool brief) {
+  std::vector<Partial> partials(threads, Partial(options));
+  Outcome outcome = scan(paths, threads, [&](unsigned worker, Block& block) {
+    const Adder add(partials[worker], block.file().index, block.ordinal());
+    if (brief) {
+      block.brief_records(add);
+    } else {
+      block.records(add);
+    }
+  });
+  for (unsigned i = 1; i < threads; ++i) partials[0].add(std::move(partials[i]));
+  partials[0].finish();
+  return {described(partials[0]), std::move(outcome.total)};
+}
+
+}  // namespace
+
+TEST_CASE("statistics of repeats are those of the events") {
+  const auto lines = [](const std::string& text) {
+    return static_cast<std::uint32_t>(std::count(text.begin(), text.end(), '\n'));
+  };
+  std::vector<std::string> texts;
+  for (int i = 0; i < 20; ++i) texts.push_back(mixed(i * 1000, (i + 1) * 1000));
+  std::string bytes;
+  for (const std::string& text : texts) bytes += member(text, lines(text));
+  const TempFile one(bytes, ".pfw.gz");
+  const TempFile two(member(texts[3], lines(texts[3])) + member(texts[5], 1), ".pfw.gz");
+  const TempFile plain(texts[0] + texts[7]);
+  const std::vector<std::string> paths = {one.path(), two.path(), plain.path()};
+  for (const bool by_file : {false, true}) {
+    for (const std::size_t samples : {0U, 5U}) {
+      const PartialOptions options{by_file, false, samples};
+      const auto [wanted, report] = summary(paths, 1, options, false);
+      CHECK(report.events == 24000);
+      CHECK(report.count(Trouble::kWrongCount) == 1);
+      CHECK(report.count(Trouble::kBadText) > 1000);
+      for (const unsigned threads : {1U, 3U}) {
+        const auto [found, other] = summary(paths, threads, options, true);
+        CHECK(found == wanted);
+        CHECK(other.records == report.records);
+        CHECK(other.events == report.events);
+        CHECK(other.metadata == report.metadata);
+        CHECK(other.lines == report.lines);
+        CHECK(other.problems.size() == report.problems.size());
+        CHECK(other.count(Trouble::kBadText) == report.count(Trouble::kBadText));
+        CHECK(other.count(Trouble::kWrongCount) == 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("a member is whole, or what is wrong with it is seen") {
+  const std::string text = many(0, 300);
+  const std::string good = member(text, 300);
+  Inflater inflater;
+  std::size_t used = 0;
+  const auto inflated = [&](const std::string& bytes, std::size_t most, std::string& out) {
+    Buffer buffer;
+    buffer.append("before");
+    const Inflated result = inflater.member(bytes, most, buffer, used);
+    REQUIRE(buffer.view().substr(0, 6) == "before");
+    out = std::string(buffer.view().substr(6));
+    return result;
+  };
+  std::string out;
+  CHECK(inflated(good, kMaxMember, out) == Inflated::kWhole);
+  CHECK(out == text);
+  CHECK(used == good.size());
+  CHECK(inflated(good + "rubbish", kMaxMember, out) == Inflated::kWhole);
+  CHECK(out == text);
+  CHECK(used == good.size());
+  CHECK(inflated(good, text.size(), out) == Inflated::kWhole);
+  CHECK(inflated(good, text.size() - 1, out) == Inflated::kBad);
+  CHECK(out.empty());
+  CHECK(inflated(good.substr(0, good.size() / 2), kMaxMember, out) == Inflated::kCut);
+  CHECK(out == text.substr(0, out.size()));
+  // No other byte gives another text that is called whole.
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    CAPTURE(at);
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ (1 << at % 8));
+    const Inflated result = inflated(bad, kMaxMember, out);
+    if (result == Inflated::kWhole) CHECK(out == text);
+    if (at + 8 >= good.size()) CHECK(result == Inflated::kBad);
+  }
+}
+
 TEST_CASE("a histogram's percentiles are right to a thirty-second") {
   Histogram histogram;
   for (std::uint64_t i = 1; i <= 100000; ++i) histogram.add(i);
@@ -290,5 +457,17 @@ TEST_CASE("a histogram's percentiles are right to a thirty-second") {
     const auto found = static_cast<double>(histogram.percentile(share));
     CHECK(found > exact * (1 - 1.0 / 31));
     CHECK(found < exact * (1 + 1.0 / 31));
+  }
+  // Whatever comes first: there is room below and above.
+  for (const std::uint64_t value :
+       {std::uint64_t{1000}, std::uint64_t{0}, std::uint64_t{15}, std::uint64_t{16},
+        std::uint64_t{31}, std::uint64_t{32}, ~std::uint64_t{0}}) {
+    Histogram single;
+    single.add(500);
+    single.add(value, 1000);
+    CHECK(single.count() == 1001);
+    const auto found = static_cast<double>(single.percentile(0.5));
+    CHECK(found >= static_cast<double>(value) * (1 - 1.0 / 31));
+    CHECK(found <= static_cast<double>(value) * (1 + 1.0 / 31));
   }
 }

@@ -65,6 +65,57 @@ bool completes_to(Event brief, const Event& whole) {
   return found.size() <= 2 && same(brief, whole);
 }
 
+// A line as the library writes it, of which tests change a part.
+struct Line {
+  std::string id = "7";
+  std::string name = "read";
+  std::string category = "POSIX";
+  std::string pid = "5";
+  std::string tid = "6";
+  std::string ts = "1794820249958655";
+  std::string dur = ",\"dur\":20";
+  std::string host = "0123456789abcdef";
+  std::string args = ",\"fhash\":\"f\",\"ret\":9";
+  std::string end = "}}\n";
+  [[nodiscard]] std::string text() const {
+    return R"({"id":)" + id + R"(,"name":")" + name + R"(","cat":")" + category + R"(","pid":)" +
+           pid + R"(,"tid":)" + tid + R"(,"ts":)" + ts + dur + R"(,"ph":"X","args":{"hhash":")" +
+           host + '"' + args + end;
+  }
+};
+
+// Whether the line is taken for a repeat. If it is, all that a repeat says is what the line says.
+bool repeats(const Parser& parser, const Line& line, FileClock clock = {}) {
+  const std::string text = line.text();
+  const Padded padded(text);
+  Repeat repeat;
+  const char* stop = parser.repeat(padded.data(), padded.data() + text.size(), repeat);
+  if (stop == nullptr) return false;
+  Parser other(clock);
+  Event event;
+  CHECK(other.brief(padded.data(), padded.data() + text.size(), event) == stop);
+  CHECK(repeat.alike != 0);
+  CHECK(repeat.ts == event.ts);
+  CHECK(repeat.dur == event.dur);
+  CHECK((event.has & kHasDur) != 0);
+  CHECK(event.is_event());
+  if (repeat.has_result) CHECK(repeat.result == argument(event, "ret"));
+  return true;
+}
+
+// The number that the brief path gives the line.
+std::uint64_t alike(Parser& parser, const Line& line) {
+  const std::string text = line.text();
+  const Padded padded(text);
+  Event event;
+  REQUIRE(parser.brief(padded.data(), padded.data() + text.size(), event) != nullptr);
+  CHECK(event.pid == std::stoll(line.pid));
+  CHECK(event.tid == std::stoll(line.tid));
+  CHECK(event.name.raw == line.name);
+  CHECK(event.category.raw == line.category);
+  return event.alike;
+}
+
 }  // namespace
 
 TEST_CASE("the fast path reads what the general path reads, on every golden line") {
@@ -76,6 +127,7 @@ TEST_CASE("the fast path reads what the general path reads, on every golden line
   std::size_t lines = 0;
   std::size_t by_fast = 0;
   std::size_t by_brief = 0;
+  std::size_t by_repeat = 0;
   scan(paths, 1, [&](unsigned, Block& block) {
     const std::string path = block.file().path;
     const FileClock clock = block.file().clock;
@@ -99,12 +151,22 @@ TEST_CASE("the fast path reads what the general path reads, on every golden line
       REQUIRE(two.brief(closed.data(), eol + 1, brief) == eol);
       by_brief += brief.brief ? 1 : 0;
       CHECK_MESSAGE(completes_to(brief, whole), path << ": " << event.line);
+      // The same line once more is a repeat, and says the same.
+      Repeat repeat;
+      if (two.repeat(closed.data(), eol + 1, repeat) == nullptr) return;
+      ++by_repeat;
+      CHECK(repeat.alike == brief.alike);
+      CHECK(repeat.ts == whole.ts);
+      CHECK(repeat.dur == whole.dur);
+      CHECK(repeat.has_result == (brief.args.size() == 2));
+      if (repeat.has_result) CHECK(repeat.result == argument(whole, "ret"));
     });
   });
   CHECK(lines > 700);
   // All of ours, and of the releases that write the same shape.
   CHECK(by_fast > 300);
   CHECK(by_brief > 100);
+  CHECK(by_repeat > 100);
 }
 
 TEST_CASE("the brief path takes nothing for a result that is none") {
@@ -169,6 +231,132 @@ TEST_CASE("a process and a thread are those of the line, whatever the line befor
     CHECK(event.pid == std::stoll(pid));
     CHECK(event.tid == std::stoll(tid));
   }
+}
+
+TEST_CASE("a line repeats another if they agree in all but number, times and arguments") {
+  Parser parser;
+  CHECK_FALSE(repeats(parser, {}));
+  const std::uint64_t number = alike(parser, {});
+  REQUIRE(number != 0);
+  CHECK(alike(parser, {}) == number);
+  const Line like[] = {{},
+                       {.id = "0"},
+                       {.id = "1234567"},
+                       {.id = "12345678"},
+                       {.id = "123456789"},
+                       {.id = "1234567890123456"},
+                       {.id = "123456789012345678"},
+                       {.ts = "1794820200000000"},
+                       {.ts = "1794820299999999"},
+                       {.dur = ",\"dur\":0"},
+                       {.dur = ",\"dur\":1234567"},
+                       {.dur = ",\"dur\":12345678"},
+                       {.dur = ",\"dur\":123456789012"},
+                       {.args = ""},
+                       {.args = ",\"ret\":-1"},
+                       {.args = ",\"ret\":0"},
+                       {.args = ",\"ret\":12345678"},
+                       {.args = ",\"ret\":123456789"},
+                       {.args = ",\"ret\":05"},
+                       {.args = ",\"ret\":-1,\"errno\":2"},
+                       {.args = ",\"s\":\"" + std::string(1000, 'x') + "\",\"ret\":3"}};
+  for (const Line& line : like) {
+    CAPTURE(line.text());
+    CHECK(repeats(parser, line));
+  }
+  const Line unlike[] = {{.id = ""},
+                         {.id = "x"},
+                         {.id = "07"},
+                         {.id = "-7"},
+                         {.id = "1234567890123456789"},
+                         {.name = "rea"},
+                         {.name = "reads"},
+                         {.category = "POSIY"},
+                         {.pid = "55"},
+                         {.tid = "66"},
+                         {.tid = "7"},
+                         {.ts = "1794820349958655"},
+                         {.ts = "179482024995865"},
+                         {.ts = "17948202499586551"},
+                         {.ts = "179482024995865x"},
+                         {.ts = "1794820249958655.5"},
+                         {.dur = ""},
+                         {.dur = ",\"dur\":"},
+                         {.dur = ",\"dur\":00"},
+                         {.dur = ",\"dur\":-1"},
+                         {.dur = ",\"dur\":1.5"},
+                         {.dur = ",\"dur\":999999999999999999"},
+                         {.host = "0123456789abcdee"},
+                         {.host = "0123456789abcde"},
+                         {.host = "0123456789abcdef0"},
+                         {.args = "x"},
+                         {.args = ",\"s\":\"gr\u00fcn\""},
+                         {.end = "}}"},
+                         {.end = "}\n"},
+                         {.end = "}} \n"},
+                         {.end = "\n"}};
+  for (const Line& line : unlike) {
+    CAPTURE(line.text());
+    CHECK_FALSE(repeats(parser, line));
+  }
+  CHECK(repeats(parser, {}));
+  // Numbers mean one block, and one host.
+  const Line elsewhere{.host = "fedcba9876543210"};
+  CHECK(alike(parser, elsewhere) != number);
+  CHECK_FALSE(repeats(parser, {}));
+  CHECK(repeats(parser, elsewhere));
+  CHECK(alike(parser, {}) != number);
+  parser.begin({});
+  CHECK_FALSE(repeats(parser, {}));
+  Parser another;
+  CHECK(alike(another, {}) != alike(parser, {}));
+}
+
+TEST_CASE("a repeat: names of any length, and what cannot be kept of them") {
+  for (const std::size_t size : {0U, 1U, 7U, 15U, 16U, 17U, 31U, 32U, 60U, 96U, 97U, 200U}) {
+    CAPTURE(size);
+    Parser parser;
+    Line line{.name = std::string(size, 'n')};
+    alike(parser, line);
+    const bool kept = repeats(parser, line);
+    CHECK(kept == (size <= 80));
+    line.name += 'n';
+    CHECK_FALSE(repeats(parser, line));
+    const std::uint64_t longer = alike(parser, line);
+    CHECK((longer == 0 || longer != alike(parser, {.name = std::string(size, 'n')})));
+    line = {.name = std::string(size, 'n'), .tid = "7"};
+    CHECK_FALSE(repeats(parser, line));
+  }
+  Parser parser;
+  const std::string text = Line{.name = "a\\n"}.text();
+  const Padded escaped(text);
+  Event event;
+  REQUIRE(parser.brief(escaped.data(), escaped.data() + text.size(), event) != nullptr);
+  CHECK(event.alike == 0);
+  CHECK_FALSE(repeats(parser, {.name = "a\\n"}));
+  // The tracer's own records are never brief.
+  CHECK(alike(parser, {.name = "start", .category = "dftracer"}) == 0);
+  CHECK_FALSE(repeats(parser, {.name = "start", .category = "dftracer"}));
+}
+
+TEST_CASE("a repeat: the clock of the file") {
+  for (const FileClock clock : {FileClock{0, 0}, FileClock{3, 0}, FileClock{6, 0}}) {
+    CAPTURE(clock.digits);
+    Parser parser(clock);
+    const std::string text = Line().text();
+    const Padded padded(text);
+    Event event;
+    // A time that does not fit is none of the fast paths'.
+    const bool fits = clock.digits < 6;
+    CHECK((parser.brief(padded.data(), padded.data() + text.size(), event) != nullptr) == fits);
+    CHECK(repeats(parser, {}, clock) == fits);
+  }
+  // Some of the times that begin alike do not fit: none of them is a repeat.
+  Parser parser;
+  const Line last{.ts = "9223372036854775"};
+  alike(parser, last);
+  CHECK_FALSE(repeats(parser, last));
+  CHECK_FALSE(repeats(parser, {.ts = "9223372036854776"}));
 }
 
 TEST_CASE("dialects mean the same event") {
