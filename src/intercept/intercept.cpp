@@ -116,7 +116,7 @@ std::uint32_t g_any_name = 0;  // for when the name table is full
 
 void name_words(Row row, bool has_file, const Key* keys, std::size_t count) noexcept {
   const auto index = static_cast<std::size_t>(row);
-  char shape[32 + record::kShapeWords * (record::kShapeKey + 2)];
+  char shape[32 + record::kMostShapeWords * (record::kLongestShapeKey + 2)];
   char* p = shape;
   const auto add = [&p](const char* text) {
     const std::size_t size = std::strlen(text);

@@ -255,7 +255,7 @@ void name_words(bool has_file, const F&... numbers) noexcept {
       0)
     return;
   constexpr std::size_t kCount = sizeof...(F) + (kIsNumber<R> ? 1 : 0);
-  static_assert(kCount + 1 <= record::kShapeWords);
+  static_assert(kCount + 1 <= record::kMostShapeWords);
   const Key keys[kCount + 1] = {numbers.key..., Key::ret};
   name_words(row, has_file, keys, kCount);
 }

@@ -80,8 +80,8 @@ static_assert(sizeof(Arg) == 16 && std::is_trivially_copyable_v<Arg>);
 inline constexpr char kShapeBar = '|';
 inline constexpr char kShapeHash = '#';    // ArgType::kHash
 inline constexpr char kShapeNumber = '+';  // ArgType::kInt
-inline constexpr std::size_t kShapeWords = 8;
-inline constexpr std::size_t kShapeKey = 24;
+inline constexpr std::size_t kMostShapeWords = 8;
+inline constexpr std::size_t kLongestShapeKey = 24;
 
 constexpr std::size_t padded(std::size_t n) { return (n + 7) & ~std::size_t{7}; }
 constexpr bool has_bytes(ArgType type) {

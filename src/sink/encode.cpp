@@ -118,7 +118,7 @@ bool Encoder::front_of(const Head& head, const std::string_view (&names)[2],
   Label category{names_.text(head.category), false};
   if ((head.flags & record::kInlineName) != 0) name = {names[0], true};
   if ((head.flags & record::kInlineCategory) != 0) category = {names[1], true};
-  spare_shape_ = {};
+  spare_shape_.words = 0;
   if (head.kind == Kind::kCall) {
     spare_shape_ = parse_shape(category.text);
     category.text = spare_shape_.category;
@@ -206,7 +206,7 @@ void write_word(Shape::Word& word, std::uint64_t value) {
 
 // As many as there are, and as the shape knows.
 bool Encoder::words(Shape& shape, const std::byte* from, const std::byte* to, Text& out) noexcept {
-  if (!room(out, record::kShapeWords * Shape::kPiece)) return false;
+  if (!room(out, record::kMostShapeWords * Shape::kPiece)) return false;
   char* p = out.end();
   for (std::uint32_t i = 0; i < shape.words && static_cast<std::size_t>(to - from) >= 8; ++i) {
     Shape::Word& word = shape.word[i];
@@ -277,13 +277,13 @@ bool Encoder::arguments(const std::byte* from, const std::byte* to, std::uint64_
   Fields fields(from, to);
   Field field;
   std::string_view inline_key;
-  const bool may = may_repeat(from, to);
+  const bool look_ahead = may_repeat(from, to);
   while (fields.next(field)) {
     if (field.head.type == ArgType::kInlineKey) {
       inline_key = field.bytes;
       continue;
     }
-    if (may && is_given_again(field.head.key, inline_key, fields.rest(), to)) {
+    if (look_ahead && is_given_again(field.head.key, inline_key, fields.rest(), to)) {
       inline_key = {};
       continue;
     }

@@ -7,7 +7,7 @@ namespace dft::sink {
 namespace {
 
 bool read_word(std::string_view text, Shape::Word& word) {
-  if (text.size() < 2 || text.size() > 1 + record::kShapeKey) return false;
+  if (text.size() < 2 || text.size() > 1 + record::kLongestShapeKey) return false;
   if (text[0] != record::kShapeHash && text[0] != record::kShapeNumber) return false;
   word.hash = text[0] == record::kShapeHash;
   char* p = put(word.text, ",\"");
@@ -21,13 +21,14 @@ bool read_word(std::string_view text, Shape::Word& word) {
 }  // namespace
 
 Shape parse_shape(std::string_view text) noexcept {
-  Shape shape{};
+  Shape shape;
+  shape.words = 0;
   std::size_t bar = text.find(record::kShapeBar);
   shape.category = text.substr(0, bar);
   while (bar != std::string_view::npos) {
     text.remove_prefix(bar + 1);
     bar = text.find(record::kShapeBar);
-    if (shape.words == record::kShapeWords ||
+    if (shape.words == record::kMostShapeWords ||
         !read_word(text.substr(0, bar), shape.word[shape.words])) {
       shape.words = 0;
       break;

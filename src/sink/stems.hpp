@@ -15,7 +15,7 @@ namespace dft::sink {
 // Files and sizes are mostly the same again, so the last text of each is kept.
 struct Shape {
   static constexpr std::size_t kPiece = 64;
-  static_assert(kPiece >= record::kShapeKey + 4 + 24);
+  static_assert(kPiece >= record::kLongestShapeKey + 4 + 24);
   struct Word {
     char text[kPiece];
     std::uint64_t value;
@@ -23,7 +23,7 @@ struct Shape {
     std::uint8_t key_size;
     bool hash;
   };
-  Word word[record::kShapeWords];
+  Word word[record::kMostShapeWords];
   std::uint32_t words;
   std::string_view category;
 };

@@ -127,12 +127,12 @@ TEST_CASE("what is not a shape has no words") {
     CAPTURE(bad);
     CHECK(words(bad) == 0);
   }
-  const std::string longest(dft::record::kShapeKey, 'k');
+  const std::string longest(dft::record::kLongestShapeKey, 'k');
   CHECK(words("C|#" + longest) == 1);
   CHECK(words("C|#" + longest + "k") == 0);
   std::string many = "C";
-  for (std::size_t i = 0; i < dft::record::kShapeWords; ++i) many += "|+" + longest;
-  CHECK(words(many) == dft::record::kShapeWords);
+  for (std::size_t i = 0; i < dft::record::kMostShapeWords; ++i) many += "|+" + longest;
+  CHECK(words(many) == dft::record::kMostShapeWords);
   CHECK(words(many + "|+a") == 0);
 }
 
