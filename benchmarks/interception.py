@@ -20,6 +20,7 @@ from table import Row
 FILE_BYTES = 1 << 20
 BURST = 4000
 PAUSE_US = 3000
+PEERS = ("peer", "lttng")
 TENTHS = ("new_first_ns", "new_last_ns", "known_first_ns", "known_last_ns")
 
 
@@ -157,7 +158,7 @@ class Interception(Measures):
             arguments = (calls, "read", 0, 0, self.files[0])
             return self.bench.run(subject, "call_loop", *arguments, count="read")
 
-        runs = self.turns(measure, self.sizes.loop_repeats)
+        runs = self.turns(measure, self.sizes.loop_repeats, seldom=PEERS)
         return [self._loop_row("a loop of cached 4 KiB reads from C, wall", 12, runs)]
 
     def read_loop_python(self) -> list[Row]:
@@ -166,21 +167,22 @@ class Interception(Measures):
             count = "" if subject == "peer" else "pread64"
             return self.bench.run(subject, "preads", calls, self.files[0], count=count)
 
-        runs = self.turns(measure, self.sizes.loop_repeats)
+        runs = self.turns(measure, self.sizes.loop_repeats, seldom=PEERS)
         return [self._loop_row("… from Python (`os.pread`)", 8, runs)]
 
     def _loop_row(self, what: str, percent: int, runs: Runs) -> Row:
-        def above(subject: str, figure: Callable[[str, str], float]) -> float:
-            return (figure(subject, "wall_ns") / figure("bare", "wall_ns") - 1) * 100
+        def above(subject: str) -> float:
+            return (runs.ratio(subject, "bare", "wall_ns") - 1) * 100
 
         def shown(subject: str) -> str:
             if subject == "bare":
-                return f"{runs.quarter('bare', 'wall_ns'):,.0f} ns"
-            cpu = runs.quarter(subject, "cpu_ns") - runs.quarter("bare", "cpu_ns")
-            quarter, median = above(subject, runs.quarter), above(subject, runs.median)
-            return f"+ {quarter:.1f} % (median + {median:.1f} %, CPU of the thread + {cpu:,.0f} ns)"
+                return f"{runs.median('bare', 'wall_ns'):,.0f} ns"
+            quarter = runs.quarter(subject, "wall_ns") / runs.quarter("bare", "wall_ns")
+            cpu = runs.median(subject, "cpu_ns") - runs.median("bare", "cpu_ns")
+            quarters = f"lower quarters + {(quarter - 1) * 100:.1f} %"
+            return f"+ {above(subject):.1f} % ({quarters}, CPU of the thread + {cpu:,.0f} ns)"
 
-        met = self.complete(runs) and above("ours", runs.quarter) <= percent
+        met = self.complete(runs) and above("ours") <= percent
         return self.row(what, f"≤ {percent} %", shown, met, runs)
 
     def two_threads(self) -> list[Row]:

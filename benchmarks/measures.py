@@ -46,12 +46,17 @@ class Measures:
         repeats: int | None = None,
         subjects: Sequence[str] | None = None,
         once: Sequence[str] = (),
+        seldom: Sequence[str] = (),
     ) -> Runs:
-        """Every subject in turn, again and again; those of `once` only the first time."""
+        """Every subject in turn, again and again.
+
+        Those of `once` only the first time, those of `seldom` every fourth.
+        """
         runs = Runs({subject: [] for subject in subjects or self.subjects})
         for repeat in range(repeats or self.sizes.repeats):
             for subject, seen in runs.of.items():
-                if repeat == 0 or subject not in once:
+                left_out = subject in once or (subject in seldom and repeat % 4 != 0)
+                if repeat == 0 or not left_out:
                     seen.append(measure(subject))
         return runs
 
@@ -83,6 +88,15 @@ class Runs:
         """What a quarter of the runs stayed below: other work on the machine disturbs it least."""
         figures = sorted(f[key] for f in self.figures(subject))
         return figures[(len(figures) - 1) // 4]
+
+    def ratio(self, subject: str, base: str, key: str) -> float:
+        """To the runs of `base` before and after each; its median, which drift leaves alone."""
+        figures = [f[key] for f in self.figures(subject)]
+        others = [f[key] for f in self.figures(base)]
+        if len(figures) != len(others):
+            return median(figures) / median(others)
+        beside = [(a + b) / 2 for a, b in zip(others, [*others[1:], others[-1]])]
+        return median(figure / other for figure, other in zip(figures, beside))
 
     def least(self, subject: str, key: str) -> float:
         return min(f[key] for f in self.figures(subject))

@@ -8,6 +8,7 @@
 
 #include "buffer/spool.hpp"
 #include "buffer/tally.hpp"
+#include "record/hot.hpp"
 
 namespace dft::buffer {
 
@@ -16,7 +17,7 @@ namespace dft::buffer {
 struct Guard {
   std::atomic<std::uint64_t> generation;
 };
-extern std::atomic<Guard*> g_guard;
+DFT_HOT extern std::atomic<Guard*> g_guard;
 
 // The chunk that a thread is filling.
 struct Lane {
@@ -57,9 +58,9 @@ struct Hooks {
 };
 extern Hooks g_hooks;
 extern std::atomic<Spool*> g_spool;
-extern std::atomic<bool> g_on;
+DFT_HOT extern std::atomic<bool> g_on;
 // Counts losses: what was recorded once for the whole trace may be among them.
-extern std::atomic<std::uint64_t> g_losses;
+DFT_HOT extern std::atomic<std::uint64_t> g_losses;
 extern std::atomic<bool> g_forked;  // this process has had children
 
 ThreadState* attach_thread() noexcept;

@@ -13,7 +13,7 @@
 namespace dft::buffer {
 
 inline constexpr char kMagic[8] = {'D', 'F', 'T', 'S', 'P', 'O', 'O', 'L'};
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 inline constexpr std::size_t kPage = 4096;
 
 // A thread's first chunk is small, so that a thousand threads cost little; the following ones are
@@ -131,6 +131,6 @@ inline constexpr std::size_t kTimelineSize = (sizeof(record::Timeline) + kPage -
 inline constexpr std::size_t kFixedSize = kTimelineOffset + kTimelineSize;
 
 // Whoever changes these changes what others read: raise kVersion.
-static_assert(kVersion == 2 && sizeof(SpoolHead) == 3152 && kFixedSize == 16384);
+static_assert(kVersion == 3 && sizeof(SpoolHead) == 3152 && kFixedSize == 16384);
 
 }  // namespace dft::buffer

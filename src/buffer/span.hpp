@@ -120,7 +120,7 @@ inline void open_span(ThreadState& t, Span& span, std::uint64_t id, std::uint32_
 
 // How many spans were ended on another thread than they began on. Their own thread still has them
 // on its stack, and takes them off when it sees this change. Rare, so the hot path only reads it.
-extern std::atomic<std::uint64_t> g_handed;
+DFT_HOT extern std::atomic<std::uint64_t> g_handed;
 void take_back(ThreadState& t) noexcept;
 
 // Begins a span where nothing unusual is in the way: the thread is attached and has ids left.

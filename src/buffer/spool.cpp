@@ -190,4 +190,17 @@ void Spool::retire(bool remove_file) noexcept {
   sys::map(fixed_size_, flags, -1, 0, head_);
 }
 
+std::uint64_t records_in(ChunkHead& chunk) noexcept {
+  std::uint64_t count = 0;
+  std::uint64_t at = chunk.drained.load();
+  const std::uint64_t end = chunk.committed.load();
+  while (at < end) {
+    const std::size_t size = record::size_of_record(payload(chunk) + at, end - at);
+    if (size == 0) break;
+    at += size;
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace dft::buffer

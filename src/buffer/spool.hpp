@@ -90,5 +90,7 @@ inline std::byte* payload(ChunkHead& chunk) noexcept {
   return reinterpret_cast<std::byte*>(&chunk) + sizeof(ChunkHead);
 }
 inline std::size_t room(const ChunkHead& chunk) noexcept { return chunk.size - sizeof(ChunkHead); }
+// Those that are not in the trace yet.
+std::uint64_t records_in(ChunkHead& chunk) noexcept;
 
 }  // namespace dft::buffer

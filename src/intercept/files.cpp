@@ -49,7 +49,7 @@ char* g_arena = nullptr;
 std::size_t g_arena_left = 0;
 std::size_t g_kept = 0;
 char g_text[2 * kLongestPath];  // under the lock: a signal handler's stack may be small
-DescriptorBlock g_first_block;
+constinit std::atomic<DescriptorBlock*> g_descriptors[kDescriptorBlocks] = {};
 
 alignas(File) std::byte g_nameless_memory[sizeof(File) + 8];
 alignas(File) std::byte g_elsewhere_memory[sizeof(File) + 8];
@@ -249,23 +249,32 @@ const File* base_of(int directory) {
   return file;
 }
 
+File* known(int fd) {
+  const auto number = static_cast<unsigned>(fd);
+  if (number >= kDescriptorBlock * kDescriptorBlocks) return nullptr;
+  const DescriptorBlock* block =
+      g_descriptors[number / kDescriptorBlock].load(std::memory_order_acquire);
+  return block != nullptr ? (*block)[number % kDescriptorBlock].load(std::memory_order_acquire)
+                          : nullptr;
+}
+
 DescriptorBlock* block_for(unsigned number) {
   auto& place_of_block = g_descriptors[number / kDescriptorBlock];
   DescriptorBlock* block = place_of_block.load(std::memory_order_acquire);
   if (block != nullptr) return block;
   SlowPath slow;
   auto* fresh = number < kDescriptorBlock
-                    ? &g_first_block
+                    ? &g_first_descriptors
                     : static_cast<DescriptorBlock*>(sys::map_private(sizeof(DescriptorBlock)));
   if (fresh == nullptr) return nullptr;
   if (place_of_block.compare_exchange_strong(block, fresh)) return fresh;
-  if (fresh != &g_first_block) sys::unmap(fresh, sizeof(DescriptorBlock));
+  if (fresh != &g_first_descriptors) sys::unmap(fresh, sizeof(DescriptorBlock));
   return block;
 }
 
 }  // namespace
 
-constinit std::atomic<DescriptorBlock*> g_descriptors[kDescriptorBlocks] = {};
+constinit DescriptorBlock g_first_descriptors = {};
 File& g_nameless = *reinterpret_cast<File*>(g_nameless_memory);
 File& g_elsewhere = *reinterpret_cast<File*>(g_elsewhere_memory);
 
@@ -288,6 +297,11 @@ void forget_descriptors(unsigned first, unsigned last) noexcept {
     }
     (*block)[fd % kDescriptorBlock].store(nullptr, std::memory_order_release);
   }
+}
+
+[[gnu::noinline, gnu::cold]] File* look_up(int fd) noexcept {
+  File* file = known(fd);
+  return file != nullptr ? file : discover(fd);
 }
 
 [[gnu::noinline, gnu::cold]] File* discover(int fd) noexcept {
@@ -326,13 +340,7 @@ bool may_be_traced(const char* path) noexcept {
   return filter == nullptr || path == nullptr || filter->may_admit(path);
 }
 
-void copy_file_of(int from, int to) noexcept {
-  const auto number = static_cast<unsigned>(from);
-  const DescriptorBlock* block = number < kDescriptorBlock * kDescriptorBlocks
-                                     ? g_descriptors[number / kDescriptorBlock].load()
-                                     : nullptr;
-  set_file_of(to, block != nullptr ? (*block)[number % kDescriptorBlock].load() : nullptr);
-}
+void copy_file_of(int from, int to) noexcept { set_file_of(to, known(from)); }
 
 File* take_file_of(int fd) noexcept {
   File* file = file_of(fd);

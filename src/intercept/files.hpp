@@ -24,7 +24,8 @@ struct File {
 inline constexpr int kDescriptorBlock = 1024;
 inline constexpr int kDescriptorBlocks = 1024;
 using DescriptorBlock = std::atomic<File*>[kDescriptorBlock];
-extern std::atomic<DescriptorBlock*> g_descriptors[kDescriptorBlocks];
+// Of the lowest, which are nearly all that programs use.
+[[gnu::visibility("hidden")]] extern DescriptorBlock g_first_descriptors;
 
 // What stands for a descriptor that the kernel has no name for either.
 extern File& g_nameless;
@@ -32,22 +33,19 @@ extern File& g_nameless;
 // about.
 extern File& g_elsewhere;
 
+// Asks /proc.
 File* discover(int fd) noexcept;
+File* look_up(int fd) noexcept;
 
 // The file that a descriptor is open on; never nullptr. One that we did not see being opened is
 // asked for in /proc.
 [[gnu::always_inline]] inline File* file_of(int fd) noexcept {
-  const auto number = static_cast<unsigned>(fd);
-  if (number < kDescriptorBlock * kDescriptorBlocks) [[likely]] {
-    const DescriptorBlock* block =
-        g_descriptors[number / kDescriptorBlock].load(std::memory_order_acquire);
-    if (block != nullptr) [[likely]] {
-      File* file = (*block)[number % kDescriptorBlock].load(std::memory_order_acquire);
-      if (file != nullptr) [[likely]]
-        return file;
-    }
+  if (static_cast<unsigned>(fd) < kDescriptorBlock) [[likely]] {
+    File* file = g_first_descriptors[fd].load(std::memory_order_acquire);
+    if (file != nullptr) [[likely]]
+      return file;
   }
-  return discover(fd);
+  return look_up(fd);
 }
 // Tells what a descriptor means from now on; nullptr: ask when it is used.
 void set_file_of(int fd, File* file) noexcept;

@@ -7,6 +7,7 @@
 
 #include "intercept/filter.hpp"
 #include "intercept/patch.hpp"
+#include "intercept/returns.hpp"
 #include "intercept/vfork.hpp"
 #include "intercept/wrappers.hpp"
 #include "record/hot.hpp"
@@ -93,6 +94,7 @@ void* missing_pointer() noexcept {
 namespace {
 
 constexpr const char* kCategories[] = {"POSIX", "STDIO"};
+constexpr std::size_t kLongestName = 40;
 static_assert(std::size(kCategories) == static_cast<std::size_t>(Set::kCount));
 constexpr const char* text_of(Key key) {
   constexpr const char* kKeys[] = {
@@ -116,7 +118,7 @@ std::uint32_t g_any_name = 0;  // for when the name table is full
 
 void name_words(Row row, bool has_file, const Key* keys, std::size_t count) noexcept {
   const auto index = static_cast<std::size_t>(row);
-  char shape[32 + record::kMostShapeWords * (record::kLongestShapeKey + 2)];
+  char shape[64 + record::kMostShapeWords * (record::kLongestShapeKey + 2)];
   char* p = shape;
   const auto add = [&p](const char* text) {
     const std::size_t size = std::strlen(text);
@@ -128,14 +130,15 @@ void name_words(Row row, bool has_file, const Key* keys, std::size_t count) noex
     *p++ = how;
     add(text_of(key));
   };
+  const char* name = kWrappers[index].shown;
+  if (std::strlen(name) > kLongestName) return;
+  add(name);
+  *p++ = record::kShapeBar;
   add(kCategories[static_cast<std::size_t>(kWrappers[index].set)]);
   if (has_file) word(record::kShapeHash, Key::fhash);
   for (std::size_t i = 0; i < count; ++i) word(record::kShapeNumber, keys[i]);
-  const std::uint32_t name = buffer::g_names.id(kWrappers[index].shown);
   const std::uint32_t id = buffer::g_names.id({shape, static_cast<std::size_t>(p - shape)});
-  if (name == 0 || id == 0) return;
-  g_row_state[index].call[has_file].store(name | std::uint64_t{id} << 32,
-                                          std::memory_order_relaxed);
+  g_row_state[index].shape[has_file].store(id, std::memory_order_relaxed);
 }
 
 // One record, straight into the thread's chunk.
@@ -224,6 +227,7 @@ void begin() noexcept try {
     for (std::size_t i = 0; i < kRows; ++i) find_real(static_cast<Row>(i));
   }
   g_details.store(config.inc_metadata);
+  choose_way_back();
   watch_sets(!config.disable_posix, !config.disable_stdio);
   if (!is_preload()) patch_objects();
 } catch (...) {

@@ -36,13 +36,13 @@ struct Ids {
   std::uint32_t key[static_cast<std::size_t>(Key::kCount)];
   std::uint32_t category[static_cast<std::size_t>(Set::kCount)];
 };
-extern Ids g_ids;
-extern std::atomic<bool> g_watched[static_cast<std::size_t>(Set::kCount)];
-extern std::atomic<bool> g_details;  // record arguments
+[[gnu::visibility("hidden")]] extern Ids g_ids;
+DFT_HOT extern std::atomic<bool> g_watched[static_cast<std::size_t>(Set::kCount)];
+DFT_HOT extern std::atomic<bool> g_details;  // record arguments
 
 // With the preload library, constructors of others may call before ours has run: the first call
 // then begins the session. True when the set is watched now.
-extern std::atomic<bool> g_decided;
+DFT_HOT extern std::atomic<bool> g_decided;
 bool begin_early(Set set) noexcept;
 
 // The calling thread, where its calls are recorded: not inside the tracer itself, and not before it
@@ -59,12 +59,11 @@ bool begin_early(Set set) noexcept;
 struct alignas(32) RowState {
   // Found when it is first needed: calls come before our constructors have run.
   std::atomic<void*> real;
-  // Of its short records, without a file and with one: name and shape as they stand in the head; 0
-  // until it first occurs.
-  std::atomic<std::uint64_t> call[2];
+  // Of its short records, without a file and with one; 0 until it first occurs.
+  std::atomic<std::uint32_t> shape[2];
   std::atomic<std::uint32_t> name;
 };
-extern RowState g_row_state[kRows];
+[[gnu::visibility("hidden")]] extern RowState g_row_state[kRows];
 void* find_real(Row row) noexcept;
 long missing() noexcept;
 void* missing_pointer() noexcept;
@@ -251,7 +250,7 @@ void name_words(Row row, bool has_file, const Key* keys, std::size_t count) noex
 
 template <Row row, class R, class... F>
 void name_words(bool has_file, const F&... numbers) noexcept {
-  if (g_row_state[static_cast<std::size_t>(row)].call[has_file].load(std::memory_order_relaxed) !=
+  if (g_row_state[static_cast<std::size_t>(row)].shape[has_file].load(std::memory_order_relaxed) !=
       0)
     return;
   constexpr std::size_t kCount = sizeof...(F) + (kIsNumber<R> ? 1 : 0);
@@ -302,19 +301,19 @@ template <Row row, class R, class... F>
 class Words {
  public:
   explicit Words(std::byte* at) : at_(at) {}
-  [[gnu::always_inline]] void put(std::uint64_t word) {
+  // The next one takes its place if it does not count.
+  [[gnu::always_inline]] void put(std::uint64_t word, std::size_t counts = 1) {
     std::memcpy(at_, &word, sizeof word);
-    at_ += sizeof word;
+    at_ += counts * sizeof word;
   }
 
  private:
   std::byte* at_;
 };
-static_assert(offsetof(record::Head, kind) == 4 && offsetof(record::Head, flags) == 5 &&
-              offsetof(record::Head, level) == 6 && offsetof(record::Head, name) == 8 &&
-              offsetof(record::Head, category) == 12 && offsetof(record::Head, id) == 16 &&
-              offsetof(record::Head, parent) == 24 && offsetof(record::Head, start) == 32 &&
-              offsetof(record::Head, duration) == 40);
+static_assert(offsetof(record::Call, kind) == 4 && offsetof(record::Call, flags) == 5 &&
+              offsetof(record::Call, level) == 6 && offsetof(record::Call, shape) == 8 &&
+              offsetof(record::Call, duration) == 12 && offsetof(record::Call, id) == 16 &&
+              offsetof(record::Call, start) == 24);
 
 // A call with numbers only, straight into the thread's chunk, where nothing unusual is in the way.
 // With a file whose hash is known, or with none.
@@ -323,11 +322,15 @@ template <Row row, bool kHasFile, class R, class... F>
                                                   std::uint64_t start, std::uint64_t end, R ret,
                                                   const F&... numbers) {
   constexpr std::size_t kWords = (kHasFile ? 1 : 0) + sizeof...(F) + (kIsNumber<R> ? 1 : 0);
-  constexpr std::size_t kTotal = sizeof(record::Head) + kWords * sizeof(std::uint64_t);
+  constexpr std::size_t kSize = sizeof(record::Call) + kWords * sizeof(std::uint64_t);
+  constexpr std::size_t kMost = kSize + sizeof t.parent;
+  constexpr std::uint64_t kFront = static_cast<std::uint64_t>(record::Kind::kCall) << 32;
+  constexpr std::uint64_t kNested = static_cast<std::uint64_t>(record::kNested) << 40;
   buffer::Lane& lane = t.lane;
-  const std::uint64_t call =
-      g_row_state[static_cast<std::size_t>(row)].call[kHasFile].load(std::memory_order_relaxed);
-  if (lane.busy || call == 0 || t.level >= 0xfffe || t_vforked_from != 0 ||
+  const std::uint64_t shape =
+      g_row_state[static_cast<std::size_t>(row)].shape[kHasFile].load(std::memory_order_relaxed);
+  const std::uint64_t duration = end - start;
+  if (lane.busy || shape == 0 || duration >> 32 != 0 || t.level >= 0xfffe || t_vforked_from != 0 ||
       t.handed_seen != buffer::g_handed.load(std::memory_order_relaxed)) [[unlikely]] {
     return false;
   }
@@ -336,23 +339,24 @@ template <Row row, bool kHasFile, class R, class... F>
     return false;
   lane.busy = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (static_cast<std::size_t>(lane.end - lane.cursor) < kTotal || !buffer::enter(t, lane))
+  if (static_cast<std::size_t>(lane.end - lane.cursor) < kMost || !buffer::enter(t, lane))
       [[unlikely]] {
     lane.busy = false;
     return false;
   }
   Words to(lane.cursor);
-  to.put(kTotal | static_cast<std::uint64_t>(record::Kind::kCall) << 32 |
-         static_cast<std::uint64_t>(t.level + 1) << 48);
-  to.put(call);
+  const std::uint64_t parent = t.parent;
+  const std::uint64_t nested = parent != 0 ? 1 : 0;
+  const std::uint64_t level = t.level + 1;
+  to.put((kSize + nested * sizeof parent) | kFront | nested * kNested | level << 48);
+  to.put(shape | duration << 32);
   to.put(id);
-  to.put(t.parent);
   to.put(start);
-  to.put(end - start);
+  to.put(parent, nested);
   if constexpr (kHasFile) to.put(hash);
   (to.put(static_cast<std::uint64_t>(numbers.value)), ...);
   if constexpr (kIsNumber<R>) to.put(static_cast<std::uint64_t>(ret));
-  buffer::commit(lane, kTotal);
+  buffer::commit(lane, kSize + nested * sizeof parent);
   return true;
 }
 

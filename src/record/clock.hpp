@@ -6,11 +6,13 @@
 
 #include <cstdint>
 
+#include "record/hot.hpp"
+
 namespace dft::record {
 
 // True where the processor's counter is invariant and the kernel itself trusts it. Set once, before
 // the first tick is taken; a forked child inherits it.
-extern bool g_counter_clock;
+DFT_HOT extern bool g_counter_clock;
 void choose_clock() noexcept;
 
 inline std::uint64_t monotonic_ns() noexcept {

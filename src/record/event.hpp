@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 namespace dft::record {
@@ -16,7 +17,7 @@ enum class Kind : std::uint8_t {
   kThread = 5,    // ph M, name thread_name: the first argument is the thread's own name
   kFile = 6,      // ph M, name FH: `id` is the hash, the first argument the path
   kString = 7,    // ph M, name SH: `id` is the hash, the first argument the string
-  kCall = 8,      // ph X like kSpan, shorter: `category` is a shape, plain words follow the head
+  kCall = 8,      // ph X like kSpan, shorter: a Call, not a Head
 };
 
 enum Flag : std::uint8_t {
@@ -27,6 +28,7 @@ enum Flag : std::uint8_t {
   // Told by another tracer of this process: start and duration are nanoseconds of the Unix epoch,
   // and the first argument behind the inline names is the thread that it is shown on.
   kForeign = 16,
+  kNested = 32,  // of a Call: the first word is the id of the innermost open span
 };
 
 // A lane beside a thread is shown as a thread whose number has the lane's above these bits; the
@@ -53,6 +55,29 @@ struct Head {
 };
 static_assert(sizeof(Head) == 48 && std::is_trivially_copyable_v<Head>);
 
+// An intercepted call, the most frequent record by far: begins like a Head, is shorter, and plain
+// words follow instead of arguments.
+struct Call {
+  std::uint32_t size;
+  Kind kind;
+  std::uint8_t flags;
+  std::uint16_t level;
+  std::uint32_t shape;     // id in the name table: name, category, and what the words mean
+  std::uint32_t duration;  // longer ones are spans
+  std::uint64_t id;
+  std::uint64_t start;
+};
+static_assert(sizeof(Call) == 32 && std::is_trivially_copyable_v<Call>);
+
+// How long the record is that begins here, with `left` bytes to the end; 0 when none can.
+inline std::size_t size_of_record(const std::byte* at, std::size_t left) {
+  if (left < sizeof(Call)) return 0;
+  Call front;
+  std::memcpy(&front, at, sizeof front);
+  const std::size_t least = front.kind == Kind::kCall ? sizeof(Call) : sizeof(Head);
+  return front.size >= least && front.size % 8 == 0 && front.size <= left ? front.size : 0;
+}
+
 enum class ArgType : std::uint8_t {
   kInt = 1,
   kUint = 2,
@@ -75,8 +100,8 @@ struct Arg {
 };
 static_assert(sizeof(Arg) == 16 && std::is_trivially_copyable_v<Arg>);
 
-// What the words of a kCall record mean is said once, by an interned string: the category, and for
-// each word a bar, how it is shown and its key, as in "POSIX|#fhash|+count|+ret".
+// What a Call is about is said once, by an interned string: name, category, and for each word how
+// it is shown and its key, as in "read|POSIX|#fhash|+count|+ret".
 inline constexpr char kShapeBar = '|';
 inline constexpr char kShapeHash = '#';    // ArgType::kHash
 inline constexpr char kShapeNumber = '+';  // ArgType::kInt

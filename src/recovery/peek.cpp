@@ -32,18 +32,6 @@ bool is_same(int fd, const ChunkHead& copy, std::uint64_t offset) {
          now.committed.load() >= copy.committed.load() && !is(now, ChunkState::kFree);
 }
 
-std::uint64_t count(ChunkHead& chunk) {
-  std::uint64_t records = 0;
-  for (std::uint64_t at = chunk.drained.load(); at + sizeof(record::Head) <= chunk.committed.load();
-       ++records) {
-    record::Head head;
-    std::memcpy(&head, buffer::payload(chunk) + at, sizeof head);
-    if (head.size < sizeof head) break;
-    at += head.size;
-  }
-  return records;
-}
-
 void describe(buffer::SpoolHead& head, const char* base, Peeked& out) {
   buffer::Owner owner = head.owner;
   owner.host[sizeof owner.host - 1] = '\0';
@@ -96,7 +84,7 @@ void encode(buffer::Spool& spool, sink::Text& lines, Peeked& out) {
   std::size_t size = 0;
   spool.each_chunk([&](ChunkHead& chunk, std::uint64_t) {
     if (!is(chunk, ChunkState::kFull)) return;
-    out.waiting += count(chunk);
+    out.waiting += buffer::records_in(chunk);
     std::size_t at = size < kMostChunks ? size++ : 0;
     if (at == 0 && size == kMostChunks) {
       if (chunk.sequence.load() < chunks[0]->sequence.load()) return;

@@ -62,22 +62,40 @@ Encoder::Result Encoder::encode(const std::byte* from, const std::byte* to, std:
   set_thread(thread);
   no_memory_ = false;
   while (from != to) {
-    Head head;
-    const auto left = static_cast<std::size_t>(to - from);
-    if (left < sizeof head) return Result::kBadRecord;
-    std::memcpy(&head, from, sizeof head);
-    if (head.size < sizeof head || head.size % 8 != 0 || head.size > left)
-      return Result::kBadRecord;
+    const std::size_t size = record::size_of_record(from, static_cast<std::size_t>(to - from));
+    if (size == 0) return Result::kBadRecord;
     const std::size_t line_start = out.size();
-    if (!(is_timed(head.kind) ? line(head, from + sizeof head, out)
-                              : metadata(head, from + sizeof head, out))) {
+    if (!one(from, from + size, out)) {
       out.resize(line_start);
       return no_memory_ ? Result::kNoMemory : Result::kBadRecord;
     }
     set_thread(thread);
-    from += head.size;
+    from += size;
   }
   return Result::kDone;
+}
+
+bool Encoder::one(const std::byte* from, const std::byte* to, Text& out) noexcept {
+  record::Call call;
+  std::memcpy(&call, from, sizeof call);
+  if (call.kind != Kind::kCall) {
+    Head head;
+    std::memcpy(&head, from, sizeof head);
+    from += sizeof head;
+    return is_timed(head.kind) ? line(head, from, to, out) : metadata(head, from, to, out);
+  }
+  from += sizeof call;
+  std::uint64_t parent = 0;
+  if ((call.flags & record::kNested) != 0) {
+    if (to - from < 8) return false;
+    std::memcpy(&parent, from, sizeof parent);
+    from += sizeof parent;
+  }
+  // Names past the table's limits, times that are given, other tracers: calls have none of those.
+  if ((call.flags & ~record::kNested) != 0) return false;
+  return line({call.size, call.kind, 0, call.level, call.shape, 0, call.id, parent, call.start,
+               call.duration},
+              from, to, out);
 }
 
 Encoder::Times Encoder::times_of(const Head& head) const noexcept {
@@ -120,7 +138,8 @@ bool Encoder::front_of(const Head& head, const std::string_view (&names)[2],
   if ((head.flags & record::kInlineCategory) != 0) category = {names[1], true};
   spare_shape_.words = 0;
   if (head.kind == Kind::kCall) {
-    spare_shape_ = parse_shape(category.text);
+    spare_shape_ = parse_shape(name.text);
+    name.text = spare_shape_.name;
     category.text = spare_shape_.category;
   }
   spare_.resize(0);
@@ -131,14 +150,14 @@ bool Encoder::front_of(const Head& head, const std::string_view (&names)[2],
   return true;
 }
 
-bool Encoder::line(const Head& head, const std::byte* args, Text& out) noexcept {
-  const std::byte* end = args + (head.size - sizeof(Head));
+bool Encoder::line(const Head& head, const std::byte* args, const std::byte* end,
+                   Text& out) noexcept {
   const bool is_call = head.kind == Kind::kCall;
   std::string_view names[2];
   constexpr std::uint8_t kInFront =
       record::kInlineName | record::kInlineCategory | record::kForeign;
   if ((head.flags & kInFront) != 0) [[unlikely]] {
-    if (is_call || !take_front(head, args, end, names)) return false;
+    if (!take_front(head, args, end, names)) return false;
   }
   const auto [start, stop] = times_of(head);
   if (stop > last_time_) last_time_ = stop;

@@ -74,7 +74,9 @@ class Encoder {
   [[nodiscard]] std::uint64_t last_time() const noexcept { return last_time_; }
 
  private:
-  bool line(const record::Head& head, const std::byte* args, Text& out) noexcept;
+  bool one(const std::byte* from, const std::byte* to, Text& out) noexcept;
+  bool line(const record::Head& head, const std::byte* args, const std::byte* end,
+            Text& out) noexcept;
   struct Times {
     std::uint64_t start;
     std::uint64_t stop;
@@ -92,7 +94,8 @@ class Encoder {
   bool words(Shape& shape, const std::byte* from, const std::byte* to, Text& out) noexcept;
   char* own_line(char* p, std::string_view name, std::uint64_t id) noexcept;
   char* own_args(char* p, std::string_view phase) noexcept;
-  bool metadata(const record::Head& head, const std::byte* args, Text& out) noexcept;
+  bool metadata(const record::Head& head, const std::byte* args, const std::byte* end,
+                Text& out) noexcept;
   bool arguments(const std::byte* from, const std::byte* to, std::uint64_t start, bool first,
                  Text& out) noexcept;
   bool room(Text& out, std::size_t n) noexcept {

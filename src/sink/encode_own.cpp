@@ -48,8 +48,9 @@ char* Encoder::own_args(char* p, std::string_view phase) noexcept {
   return p;
 }
 
-bool Encoder::metadata(const Head& head, const std::byte* args, Text& out) noexcept {
-  Fields fields(args, args + (head.size - sizeof(Head)));
+bool Encoder::metadata(const Head& head, const std::byte* args, const std::byte* end,
+                       Text& out) noexcept {
+  Fields fields(args, end);
   Field value;
   Field key;
   if ((head.flags & record::kInlineName) != 0 && !fields.next(key)) return false;

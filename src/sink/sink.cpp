@@ -28,20 +28,6 @@ void set_free(ChunkHead& chunk) {
   chunk.state.store(static_cast<std::uint32_t>(ChunkState::kFree), std::memory_order_release);
 }
 
-std::uint64_t count_records(ChunkHead& chunk) {
-  std::uint64_t events = 0;
-  std::uint64_t at = chunk.drained.load();
-  const std::uint64_t end = chunk.committed.load();
-  while (at + sizeof(record::Head) <= end) {
-    record::Head head;
-    std::memcpy(&head, payload(chunk) + at, sizeof head);
-    if (head.size < sizeof head) break;
-    at += head.size;
-    ++events;
-  }
-  return events;
-}
-
 }  // namespace
 
 // What goes into one block, oldest chunk first.
@@ -307,7 +293,7 @@ void Sink::give_up_oldest() noexcept {
   Batch batch;
   if (!collect(Scope::kFull, batch)) return;
   ChunkHead& chunk = *batch.entry[0].chunk;
-  const std::uint64_t events = count_records(chunk);
+  const std::uint64_t events = buffer::records_in(chunk);
   spool_.add_lost(events);
   buffer::g_losses.fetch_add(1);
   set_free(chunk);

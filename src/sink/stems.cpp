@@ -24,6 +24,11 @@ Shape parse_shape(std::string_view text) noexcept {
   Shape shape;
   shape.words = 0;
   std::size_t bar = text.find(record::kShapeBar);
+  shape.name = text.substr(0, bar);
+  shape.category = "?";
+  if (bar == std::string_view::npos) return shape;
+  text.remove_prefix(bar + 1);
+  bar = text.find(record::kShapeBar);
   shape.category = text.substr(0, bar);
   while (bar != std::string_view::npos) {
     text.remove_prefix(bar + 1);
@@ -57,12 +62,13 @@ bool Stems::prepare() noexcept {
 
 bool Stems::make(Stem& stem, const record::Head& head, std::uint32_t thread, std::string_view where,
                  const NameTable& names) noexcept {
-  const std::string_view name = names.text(head.name);
+  std::string_view name = names.text(head.name);
   std::string_view category = names.text(head.category);
   stem.version = 0;
   stem.is_call = head.kind == record::Kind::kCall;
   if (stem.is_call) {
-    stem.shape = parse_shape(category);
+    stem.shape = parse_shape(name);
+    name = stem.shape.name;
     category = stem.shape.category;
   }
   if (name.size() + category.size() + where.size() > Stem::kRoom - kStemFixed) return false;

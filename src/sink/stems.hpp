@@ -11,7 +11,7 @@
 
 namespace dft::sink {
 
-// The words of a kCall record as they stand in the line: ,"key":1 or ,"key":"0123456789abcdef".
+// The words of a Call as they stand in the line: ,"key":1 or ,"key":"0123456789abcdef".
 // Files and sizes are mostly the same again, so the last text of each is kept.
 struct Shape {
   static constexpr std::size_t kPiece = 64;
@@ -25,6 +25,7 @@ struct Shape {
   };
   Word word[record::kMostShapeWords];
   std::uint32_t words;
+  std::string_view name;
   std::string_view category;
 };
 

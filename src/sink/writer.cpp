@@ -1,6 +1,7 @@
 #include "sink/writer.hpp"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/prctl.h>
 
 #include "record/say.hpp"
@@ -12,23 +13,47 @@
 namespace dft::sink {
 namespace {
 constexpr unsigned kUnshareFiles = 2;  // CLOSE_RANGE_UNSHARE
-constexpr long kIdleNs = 500'000'000;
+// Between two looks the thread sleeps by the clock, not until the next full chunk: the kernel likes
+// to put a thread that is woken on the processor of the one that wakes it, where it takes time from
+// it although others are idle. A new thread it puts on an idle one, where naps leave it; so a
+// thread without work soon leaves. The program's threads are spared the system call as well.
+constexpr long kNapNs = 1'000'000;
+constexpr long kIdleNs = 20'000'000;
+// This many full chunks do not wait for the end of a nap: half of those that a spool first has.
+constexpr std::uint32_t kHurry = 4;
 constexpr long kLookNs = 20'000;
 constexpr int kLooks = 10'000;
+
+// When it wakes up on a processor that is busy, the thread waits for its turn. It gets no less than
+// its share, unless the program's own policy says so.
+void stand_back() {
+  const sched_param none{};
+  if (sys::call(SYS_sched_getscheduler, 0) == SCHED_OTHER)
+    sys::call(SYS_sched_setscheduler, 0, SCHED_BATCH, &none);
+}
+
 }  // namespace
 
 void Writer::notify() noexcept {
   say_what_was_kept();
-  work_.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint32_t work = work_.fetch_add(1, std::memory_order_seq_cst) + 1;
+  if (!start_if_needed() && work - taken_.load(std::memory_order_relaxed) == kHurry) ring();
+}
+
+// True when it is there only now.
+bool Writer::start_if_needed() noexcept {
   auto none = State::kNone;
   // Making a thread takes more stack than a signal handler may have.
-  if (state_.load() == State::kNone && on_alternate_stack()) return;
-  if (state_.compare_exchange_strong(none, State::kRuns)) {
-    // Where no thread can be had, the threads that need room drain by themselves.
-    if (!start()) state_.store(State::kCannot);
-  } else if (none == State::kRuns) {
-    sys::futex_wake(&work_, 1);
-  }
+  if (state_.load() != none || on_alternate_stack()) return false;
+  if (!state_.compare_exchange_strong(none, State::kRuns)) return false;
+  // Where no thread can be had, the threads that need room drain by themselves.
+  if (!start()) state_.store(State::kCannot);
+  return true;
+}
+
+void Writer::ring() noexcept {
+  bell_.fetch_add(1);
+  sys::futex_wake(&bell_, 1);
 }
 
 bool Writer::make_room(std::size_t size, bool small, std::uint32_t seen_segments) noexcept {
@@ -42,7 +67,12 @@ bool Writer::make_room(std::size_t size, bool small, std::uint32_t seen_segments
       asked_seen_ = seen_segments;
     }
   }
-  notify();
+  const auto ask = [this] {
+    work_.fetch_add(1, std::memory_order_seq_cst);
+    if (!start_if_needed()) ring();
+  };
+  say_what_was_kept();
+  ask();
   bool again = false;
   for (int i = 0; i < 100 && state_.load() == State::kRuns; ++i) {
     const std::uint32_t seen = sink_.progress();
@@ -50,7 +80,7 @@ bool Writer::make_room(std::size_t size, bool small, std::uint32_t seen_segments
     if (rounds_.load() - rounds > 1) return false;  // it has been round twice and gained nothing
     if (rounds_.load() != rounds && !again) {
       again = true;
-      notify();
+      ask();
     }
     sink_.wait(seen, 1'000'000);
   }
@@ -88,15 +118,13 @@ bool Writer::start() noexcept {
 
 void Writer::stop() noexcept {
   stopping_.store(true);
-  work_.fetch_add(1);
-  sys::futex_wake(&work_, 1);
+  ring();
 }
 
 void Writer::pause() noexcept {
   if (state_.load() == State::kRuns) {
     pausing_.store(true);
-    work_.fetch_add(1);
-    sys::futex_wake(&work_, 1);
+    ring();
   }
   for (int i = 0; i < kLooks; ++i) {
     int thread = thread_.load();
@@ -122,34 +150,42 @@ void Writer::run() noexcept {
   // number that the program expects to get, and never keep a pipe of its open. Before Linux 5.9 the
   // table is shared.
   if (sys::call(SYS_close_range, 0, ~0u, kUnshareFiles) == 0) say_later_on_this_thread();
-  std::uint32_t seen = work_.load() - 1;
-  while (!stopping_.load()) {
-    const std::uint32_t now = work_.load(std::memory_order_acquire);
-    if (now != seen) {
-      seen = now;
-      {
-        Locked locked(sink_.lock());
-        grow_if_asked();
-        sink_.drain(Sink::Scope::kFull);
-      }
-      rounds_.fetch_add(1);
-      sink_.notice();
-      continue;
-    }
-    if (pausing_.load()) {
-      if (leave(seen)) return;
-    } else if (sys::futex_wait(&work_, seen, kIdleNs) == -ETIMEDOUT && leave(seen)) {
+  stand_back();
+  long idle = 0;
+  taken_.store(work_.load() - 1);
+  for (;;) {
+    const std::uint32_t bell = bell_.load();
+    if (stopping_.load()) return;
+    if (work_.load(std::memory_order_acquire) != taken_.load(std::memory_order_relaxed)) {
+      work_off();
+      idle = 0;
+    } else if (pausing_.load() || idle >= kIdleNs) {
       // Idle threads leave: a process whose own threads have all ended would otherwise never end.
-      return;
+      if (leave()) return;
+      continue;
+    } else {
+      idle += kNapNs;
     }
+    if (!pausing_.load()) sys::futex_wait(&bell_, bell, kNapNs);
   }
 }
 
+void Writer::work_off() noexcept {
+  taken_.store(work_.load(std::memory_order_acquire), std::memory_order_relaxed);
+  {
+    Locked locked(sink_.lock());
+    grow_if_asked();
+    sink_.drain(Sink::Scope::kFull);
+  }
+  rounds_.fetch_add(1);
+  sink_.notice();
+}
+
 // False when there was something to do after all, and nobody else has taken it on.
-bool Writer::leave(std::uint32_t seen) noexcept {
+bool Writer::leave() noexcept {
   state_.store(State::kNone);
   auto none = State::kNone;
-  return work_.load(std::memory_order_seq_cst) == seen ||
+  return work_.load(std::memory_order_seq_cst) == taken_.load(std::memory_order_relaxed) ||
          !state_.compare_exchange_strong(none, State::kRuns);
 }
 

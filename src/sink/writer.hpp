@@ -12,7 +12,8 @@ namespace dft::sink {
 class Writer {
  public:
   Writer(Sink& sink, buffer::Spool& spool) noexcept : sink_(sink), spool_(spool) {}
-  // A chunk is full. Starts the thread the first time; wakes it. The caller is on a slow path.
+  // A chunk is full. Starts the thread the first time; wakes it when many are. The caller is on a
+  // slow path.
   void notify() noexcept;
   // For a thread that found no free chunk: has the thread grow the spool or write a block, and
   // waits for it. False when there is no such thread, or it gained nothing.
@@ -27,8 +28,11 @@ class Writer {
  private:
   static void* main(void* self) noexcept;
   void run() noexcept;
+  void work_off() noexcept;
   bool start() noexcept;
-  bool leave(std::uint32_t seen) noexcept;
+  bool start_if_needed() noexcept;
+  void ring() noexcept;
+  bool leave() noexcept;
 
   enum class State : std::uint32_t { kNone, kRuns, kCannot };
 
@@ -41,7 +45,9 @@ class Writer {
   bool asked_small_ = false;
   std::uint32_t asked_seen_ = 0;
   std::atomic<std::uint32_t> rounds_{0};
-  std::atomic<std::uint32_t> work_{0};
+  std::atomic<std::uint32_t> work_{0};   // chunks that were filled, and whatever else there is to do
+  std::atomic<std::uint32_t> taken_{0};  // of those, what the thread has seen
+  std::atomic<std::uint32_t> bell_{0};   // rung when it must not sleep on
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> pausing_{false};

@@ -46,7 +46,7 @@ void append(std::string& to, const void* from, std::size_t size) {
 std::string names() {
   std::string bytes;
   std::uint32_t id = 0;
-  for (const std::string_view text : {"work", "APP", "key", "a\"\n", "P|#f|+c"}) {
+  for (const std::string_view text : {"work", "APP", "key", "a\"\n", "n|P|#f|+c"}) {
     const dft::buffer::NameRecord head{++id, static_cast<std::uint32_t>(text.size())};
     std::string one(reinterpret_cast<const char*>(&head), sizeof head);
     one += text;
@@ -55,11 +55,11 @@ std::string names() {
   return bytes;
 }
 
-// One record of each kind, with one argument of each type.
+// One record of each kind, with one argument of each type, and a call.
 std::string records() {
   using dft::record::ArgType;
   std::string bytes;
-  for (std::uint8_t kind = 1; kind <= 8; ++kind) {
+  for (std::uint8_t kind = 1; kind <= 7; ++kind) {
     std::string args;
     for (std::uint8_t type = kind > 3 ? 4 : 1; type <= 7; ++type) {
       const bool text = dft::record::has_bytes(static_cast<ArgType>(type));
@@ -72,13 +72,25 @@ std::string records() {
     head.kind = static_cast<dft::record::Kind>(kind);
     head.level = 1;
     head.name = 1;
-    head.category = head.kind == dft::record::Kind::kCall ? 5 : 2;
+    head.category = 2;
     head.id = kind;
     head.start = 1000u * kind;
     head.duration = 10;
     append(bytes, &head, sizeof head);
     bytes += args;
   }
+  constexpr std::uint64_t kWords[] = {1, 42, 7};  // parent, file, count
+  dft::record::Call call{};
+  call.size = sizeof call + sizeof kWords;
+  call.kind = dft::record::Kind::kCall;
+  call.flags = dft::record::kNested;
+  call.level = 2;
+  call.shape = 5;
+  call.id = 8;
+  call.start = 8000;
+  call.duration = 10;
+  append(bytes, &call, sizeof call);
+  append(bytes, kWords, sizeof kWords);
   return bytes;
 }
 

@@ -14,6 +14,7 @@ using dft::sink::NameTable;
 using dft::sink::Text;
 using fixture::make_arg;
 using fixture::make_bytes;
+using fixture::make_call;
 using fixture::make_name;
 using fixture::make_record;
 using Result = Encoder::Result;
@@ -62,8 +63,9 @@ TEST_CASE("a record that cannot be one ends the chunk, what came before it stand
       make_record({0, static_cast<Kind>(0), 0, 0, 0, 0, 0, 0, 0, 0}),
       make_record({0, static_cast<Kind>(9), 0, 0, 0, 0, 0, 0, 0, 0},
                   make_bytes(0, ArgType::kString, "x")),
-      make_record({0, Kind::kCall, dft::record::kInlineName, 0, 0, 0, 0, 0, 0, 0},
-                  make_bytes(0, ArgType::kString, "calls have no names of their own")),
+      with_size(make_call({}), 24),
+      make_call({0, {}, dft::record::kInlineName, 0, 0, 0, 0, 0}, {1, 1, 1, 1}),
+      make_call({0, {}, dft::record::kNested, 0, 0, 0, 0, 0}),  // without the word
       make_record({0, static_cast<Kind>(255), 0, 0, 0, 0, 0, 0, 0, 0},
                   make_bytes(0, ArgType::kString, "x")),
       make_record({0, Kind::kMetadata, 0, 0, 0, 0, 0, 0, 0, 0}),  // no value
@@ -118,19 +120,23 @@ TEST_CASE("a string longer than its record ends the arguments, and the line is w
 TEST_CASE("what is not a shape has no words") {
   using dft::sink::parse_shape;
   const auto words = [](std::string_view text) { return parse_shape(text).words; };
-  CHECK(words("POSIX|#fhash|+count|+ret") == 3);
-  CHECK(parse_shape("POSIX|#fhash").category == "POSIX");
-  CHECK(parse_shape("").category.empty());
-  CHECK(words("|+a|+b") == 2);
-  for (const std::string_view bad : {"", "POSIX", "POSIX|", "POSIX|+", "POSIX|count", "POSIX|+a|",
-                                     "POSIX||+a", "POSIX|+a|?b", "POSIX|+a|#", "|", "||"}) {
+  CHECK(words("read|POSIX|#fhash|+count|+ret") == 3);
+  CHECK(parse_shape("read|POSIX|#fhash").name == "read");
+  CHECK(parse_shape("read|POSIX|#fhash").category == "POSIX");
+  CHECK(parse_shape("").name.empty());
+  CHECK(parse_shape("read").category == "?");
+  CHECK(parse_shape("read|").category.empty());
+  CHECK(words("||+a|+b") == 2);
+  for (const std::string_view bad :
+       {"", "n", "n|", "n|POSIX", "n|POSIX|", "n|POSIX|+", "n|POSIX|count", "n|POSIX|+a|",
+        "n|POSIX||+a", "n|POSIX|+a|?b", "n|POSIX|+a|#", "|", "||", "|||"}) {
     CAPTURE(bad);
     CHECK(words(bad) == 0);
   }
   const std::string longest(dft::record::kLongestShapeKey, 'k');
-  CHECK(words("C|#" + longest) == 1);
-  CHECK(words("C|#" + longest + "k") == 0);
-  std::string many = "C";
+  CHECK(words("n|C|#" + longest) == 1);
+  CHECK(words("n|C|#" + longest + "k") == 0);
+  std::string many = "n|C";
   for (std::size_t i = 0; i < dft::record::kMostShapeWords; ++i) many += "|+" + longest;
   CHECK(words(many) == dft::record::kMostShapeWords);
   CHECK(words(many + "|+a") == 0);
@@ -139,8 +145,8 @@ TEST_CASE("what is not a shape has no words") {
 TEST_CASE("random calls give whole lines or none") {
   std::mt19937_64 random(7);
   const std::string_view shapes[] = {
-      "P|#f|+c",       "P|+a|+b|+c|+d|+e|+f|+g|#h", "P", "", "|", "P|+", "a\"|+k\"\xff|#x",
-      "P|+a|+a|+hhash"};
+      "n|P|#f|+c", "n|P|+a|+b|+c|+d|+e|+f|+g|#h", "n|P", "n", "", "|", "||", "n|P|+",
+      "a\"|b\"|+k\"\xff|#x", "n|P|+a|+a|+hhash"};
   for (int round = 0; round < 2000; ++round) {
     Bench bench;
     std::string names;
@@ -154,14 +160,12 @@ TEST_CASE("random calls give whole lines or none") {
     std::string bytes;
     std::uint64_t start = 1000;
     for (std::size_t i = random() % 20; i > 0; --i, start += 2000) {
-      std::string words;
-      for (std::size_t n = random() % 10; n > 0; --n) {
-        const std::uint64_t word = random() >> random() % 64;
-        words.append(reinterpret_cast<const char*>(&word), sizeof word);
-      }
-      bytes += make_record({0, Kind::kCall, 0, 1, static_cast<std::uint32_t>(random() % 6),
-                            static_cast<std::uint32_t>(random() % 6), i, 0, start, 900},
-                           words);
+      std::vector<std::uint64_t> words;
+      for (std::size_t n = random() % 10; n > 0; --n) words.push_back(random() >> random() % 64);
+      const bool nested = !words.empty() && random() % 2 == 0;
+      bytes += make_call({0, {}, nested ? dft::record::kNested : std::uint8_t{0}, 1,
+                          static_cast<std::uint32_t>(random() % 6), 900, i, start},
+                         words);
     }
     REQUIRE(bench.encode(bytes) == Result::kDone);
     std::uint64_t lines = 0;

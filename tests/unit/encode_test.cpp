@@ -15,6 +15,7 @@ using dft::sink::Encoder;
 using dft::sink::Text;
 using fixture::make_arg;
 using fixture::make_bytes;
+using fixture::make_call;
 using fixture::make_name;
 using fixture::make_record;
 using Result = Encoder::Result;
@@ -114,13 +115,13 @@ TEST_CASE("a call's words are what its shape says") {
     REQUIRE(
         bench.encoder.names().read(reinterpret_cast<const std::byte*>(name.data()), name.size()));
   };
-  const auto call = [&](std::uint32_t name, std::vector<std::uint64_t> words,
+  std::uint64_t start = 0;
+  const auto call = [&](std::uint32_t shape, std::vector<std::uint64_t> words,
                         std::uint32_t thread = 77) {
-    static std::uint64_t start = 0;
     start += 1000000;
-    const std::string bytes(reinterpret_cast<const char*>(words.data()), words.size() * 8);
+    words.insert(words.begin(), 7);
     const std::string text = bench.line_of(
-        make_record({0, Kind::kCall, 0, 3, name, 8, 9, 7, start, 2999}, bytes), thread);
+        make_call({0, Kind::kCall, dft::record::kNested, 3, shape, 2999, 9, start}, words), thread);
     const std::size_t from = text.find("\"name\"");
     const std::size_t ts = text.find("\"ts\"");
     const std::size_t dur = text.find("\"dur\"");
@@ -133,27 +134,27 @@ TEST_CASE("a call's words are what its shape says") {
            R"(,"dur":2,"ph":"X","args":{"hhash":"f9ff883caaf21863","p_idx":7,"level":3)" +
            std::string(args) + "}}";
   };
-  CHECK(call(1, {1, 2}) == line("work", "?", ""));  // its shape is not known yet
-  add(8, "POSIX|#fhash|+count|+ret");
+  CHECK(call(8, {1, 2}) == line("?", "?", ""));     // its shape is not known yet
+  CHECK(call(1, {1, 2}) == line("work", "?", ""));  // and this is none
+  add(8, "work|POSIX|#fhash|+count|+ret");
   const std::string expected =
       line("work", "POSIX", R"(,"fhash":"00000000000000ab","count":4096,"ret":-1)");
-  CHECK(call(1, {0xab, 4096, ~std::uint64_t{0}}) == expected);
-  CHECK(call(1, {0xab, 4096, ~std::uint64_t{0}}) == expected);
-  CHECK(call(1, {0xac, 0, 1}) ==
+  CHECK(call(8, {0xab, 4096, ~std::uint64_t{0}}) == expected);
+  CHECK(call(8, {0xab, 4096, ~std::uint64_t{0}}) == expected);
+  CHECK(call(8, {0xac, 0, 1}) ==
         line("work", "POSIX", R"(,"fhash":"00000000000000ac","count":0,"ret":1)"));
-  CHECK(call(1, {0, 0, 0}, 78) ==
+  CHECK(call(8, {0, 0, 0}, 78) ==
         line("work", "POSIX", R"(,"fhash":"0000000000000000","count":0,"ret":0)", 78));
-  CHECK(call(1, {0xab}) == line("work", "POSIX", R"(,"fhash":"00000000000000ab")"));
-  CHECK(call(1, {0xab, 1, 2, 3}) ==
+  CHECK(call(8, {0xab}) == line("work", "POSIX", R"(,"fhash":"00000000000000ab")"));
+  CHECK(call(8, {0xab, 1, 2, 3}) ==
         line("work", "POSIX", R"(,"fhash":"00000000000000ab","count":1,"ret":2)"));
-  CHECK(call(2, {1}) == line("APP", "POSIX", R"(,"fhash":"0000000000000001")"));
-  CHECK(call(99, {1}) == line("?", "POSIX", R"(,"fhash":"0000000000000001")"));
   const std::string longest(300, 'n');
-  add(9, longest);
-  CHECK(call(9, {1, 2, 3}) ==
-        line(longest, "POSIX", R"(,"fhash":"0000000000000001","count":2,"ret":3)"));
-  add(8, "STDIO|+size");
-  CHECK(call(1, {5}) == line("work", "STDIO", R"(,"size":5)"));
+  add(9, longest + "|POSIX|#fhash|+count");
+  CHECK(call(9, {1, 2, 3}) == line(longest, "POSIX", R"(,"fhash":"0000000000000001","count":2)"));
+  add(8, "work|STDIO|+size");
+  CHECK(call(8, {5}) == line("work", "STDIO", R"(,"size":5)"));
+  const std::string outermost = bench.line_of(make_call({0, Kind::kCall, 0, 1, 8, 0, 9, 1}, {6}));
+  CHECK(outermost.find(R"("p_idx":-1,"level":1,"size":6}})") != std::string::npos);
 }
 
 TEST_CASE("times are in the trace's unit, rounded down so that spans still nest") {

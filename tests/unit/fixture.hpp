@@ -141,6 +141,15 @@ inline std::string make_record(record::Head head, const std::string& args = {}) 
   std::memcpy(bytes.data(), &head, sizeof head);
   return bytes + args;
 }
+inline std::string make_call(record::Call call, const std::vector<std::uint64_t>& words = {}) {
+  call.size = static_cast<std::uint32_t>(sizeof call + words.size() * sizeof words[0]);
+  call.kind = record::Kind::kCall;
+  std::string bytes(call.size, '\0');
+  std::memcpy(bytes.data(), &call, sizeof call);
+  if (!words.empty())
+    std::memcpy(bytes.data() + sizeof call, words.data(), words.size() * sizeof words[0]);
+  return bytes;
+}
 inline std::string make_arg(std::uint32_t key, record::ArgType type, std::uint64_t word) {
   const record::Arg arg{key, type, {}, word};
   return {reinterpret_cast<const char*>(&arg), sizeof arg};
