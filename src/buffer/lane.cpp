@@ -147,12 +147,13 @@ bool make_chunk(Spool& spool, std::size_t size, bool small, std::uint32_t seen) 
 
 // A child of vfork, or of a clone that shares memory, borrows its parent's spool. It must neither
 // start the parent's writer nor do its work: both would be cut off in the middle when it leaves.
-bool is_borrower(Spool& spool) {
+bool is_borrower(Spool& spool, ThreadState& t) {
   const std::uint32_t owner = spool.head().owner.pid;
   // A forked child that has not made its own spool yet has a wiped page, not a borrowed one.
   if (owner == 0 || !generation_is_live() || owner == static_cast<std::uint32_t>(sys::process_id()))
     return false;
   if (t_vforked_from == 0) t_vforked_from = static_cast<std::int32_t>(owner);
+  t.handed_seen = kOutOfStep;
   return true;
 }
 
@@ -251,7 +252,7 @@ bool next_chunk(ThreadState& t, Lane& lane, std::size_t size) noexcept {
   Spool* spool = g_spool.load(std::memory_order_acquire);
   if (spool == nullptr) return false;
   const bool first = !lane.used;
-  const bool borrowed = is_borrower(*spool);
+  const bool borrowed = is_borrower(*spool, t);
   if (lane.chunk != nullptr) {
     const bool large = lane.chunk->size >= kLargeChunk;
     lane.chunk->state.store(static_cast<std::uint32_t>(ChunkState::kFull),

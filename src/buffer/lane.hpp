@@ -28,10 +28,14 @@ struct Lane {
   bool used;  // has had a chunk before
 };
 
+// No g_handed is this: the thread's next event takes the general way.
+inline constexpr std::uint64_t kOutOfStep = ~std::uint64_t{0};
+
 // Spans nested deeper than this are taken to end in order.
 inline constexpr std::uint32_t kStackDepth = 512;
 
-struct ThreadState {
+// Aligned, so that it lies in two lines of the cache and not in three.
+struct alignas(64) ThreadState {
   std::uint64_t generation;
   Lane lane;
   std::uint64_t next_id;
@@ -42,7 +46,7 @@ struct ThreadState {
   std::uint32_t level;  // open spans
   std::uint32_t thread;
   std::uint64_t* stack;       // ids of the open spans by level, as far as kStackDepth
-  std::uint64_t handed_seen;  // g_handed at the last look
+  std::uint64_t handed_seen;  // g_handed at the last look, or kOutOfStep
   Lane* handlers;  // lanes for signal handlers that interrupt a reserve, made when first needed
   Tally* tally;    // of intercepted calls
 };

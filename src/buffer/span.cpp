@@ -111,7 +111,7 @@ void take_back(ThreadState& t) noexcept {
       }
     }
   }
-  t.handed_seen = covered ? ~std::uint64_t{0} : g_handed.load();
+  t.handed_seen = covered ? kOutOfStep : g_handed.load();
 }
 
 bool write_text(std::uint64_t live, record::Head head, std::string_view text) noexcept {

@@ -144,10 +144,11 @@ void name_words(Row row, bool has_file, const Key* keys, std::size_t count) noex
 // One record, straight into the thread's chunk.
 void emit(buffer::ThreadState* t, Row row, std::uint64_t start, std::uint64_t end,
           Note& note) noexcept {
-  if (t->handed_seen != buffer::g_handed.load(std::memory_order_relaxed)) [[unlikely]]
-    buffer::take_back(*t);
-  if (in_vfork_child()) [[unlikely]]
+  if (in_vfork_child()) [[unlikely]] {
     note.put(Key::child, record::ArgType::kInt, static_cast<std::uint64_t>(sys::process_id()));
+  } else if (t->handed_seen != buffer::g_handed.load(std::memory_order_relaxed)) [[unlikely]] {
+    buffer::take_back(*t);
+  }
   std::uint32_t name =
       g_row_state[static_cast<std::size_t>(row)].name.load(std::memory_order_relaxed);
   if (name == 0) [[unlikely]]
@@ -208,6 +209,14 @@ const Filter* make_filter(const session::Config& config) {
   return new Filter(config.data_dirs, here);  // threads may look at it as long as the process lives
 }
 
+// Without arguments every record goes the general way.
+void forget_shapes() {
+  for (RowState& row : g_row_state) {
+    row.shape[0].store(0);
+    row.shape[1].store(0);
+  }
+}
+
 void watch_sets(bool posix, bool stdio) {
   g_watched[static_cast<std::size_t>(Set::POSIX)].store(posix);
   g_watched[static_cast<std::size_t>(Set::STDIO)].store(stdio);
@@ -226,6 +235,7 @@ void begin() noexcept try {
   } else {
     for (std::size_t i = 0; i < kRows; ++i) find_real(static_cast<Row>(i));
   }
+  if (!config.inc_metadata) forget_shapes();
   g_details.store(config.inc_metadata);
   choose_way_back();
   watch_sets(!config.disable_posix, !config.disable_stdio);

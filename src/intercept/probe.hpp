@@ -38,7 +38,7 @@ struct Ids {
 };
 [[gnu::visibility("hidden")]] extern Ids g_ids;
 DFT_HOT extern std::atomic<bool> g_watched[static_cast<std::size_t>(Set::kCount)];
-DFT_HOT extern std::atomic<bool> g_details;  // record arguments
+DFT_HOT extern std::atomic<bool> g_details;  // record arguments: only then has a row a shape
 
 // With the preload library, constructors of others may call before ours has run: the first call
 // then begins the session. True when the set is watched now.
@@ -284,10 +284,11 @@ template <Row row, class R, class... F>
 [[gnu::noinline, gnu::cold]] void record_slowly(buffer::ThreadState& t, File* file, int fd,
                                                 std::uint64_t start, std::uint64_t end, R ret,
                                                 const F&... fields) {
-  if constexpr ((std::is_same_v<F, Number> && ...)) name_words<row, R>(file != nullptr, fields...);
   Note note;
   if (file != nullptr) put_file(t, note, Key::fhash, *file, fd);
   if (g_details.load(std::memory_order_relaxed)) {
+    if constexpr ((std::is_same_v<F, Number> && ...))
+      name_words<row, R>(file != nullptr, fields...);
     (put_field(t, note, fields), ...);
     if constexpr (kIsNumber<R>)
       note.put(Key::ret, record::ArgType::kInt, static_cast<std::uint64_t>(ret));
@@ -330,7 +331,7 @@ template <Row row, bool kHasFile, class R, class... F>
   const std::uint64_t shape =
       g_row_state[static_cast<std::size_t>(row)].shape[kHasFile].load(std::memory_order_relaxed);
   const std::uint64_t duration = end - start;
-  if (lane.busy || shape == 0 || duration >> 32 != 0 || t.level >= 0xfffe || t_vforked_from != 0 ||
+  if (lane.busy || shape == 0 || duration >> 32 != 0 || t.level >= 0xfffe ||
       t.handed_seen != buffer::g_handed.load(std::memory_order_relaxed)) [[unlikely]] {
     return false;
   }
@@ -365,7 +366,7 @@ template <Row row, class R, class... F>
                                                std::uint64_t start, std::uint64_t end, R ret,
                                                const F&... fields) {
   if constexpr ((std::is_same_v<F, Number> && ...)) {
-    if (g_details.load(std::memory_order_relaxed) && !has_failed(ret)) [[likely]] {
+    if (!has_failed(ret)) [[likely]] {
       if (file == nullptr) {
         if (record_quickly<row, false>(t, 0, start, end, ret, fields...)) return;
       } else if (file->announced.load(std::memory_order_relaxed) == buffer::announcing(t)) {

@@ -24,6 +24,7 @@ void before_vfork() noexcept {
   const std::uint64_t now = record::ticks();
   record_call<Row::vfork>(*t, nullptr, -1, now, now, Void{});
   t_vforked_from = sys::process_id();
+  t->handed_seen = buffer::kOutOfStep;
 }
 
 void enters_sandbox() noexcept {

@@ -23,28 +23,59 @@ __attribute__((visibility("default"))) void* dftracer_preload_next(const char* n
   return found;
 }
 
-__attribute__((constructor)) static void begin() { dftracer_preload_begin(); }
+// The core's table, by its row: {symbol, shown, function, set}.
+struct Entry {
+  const char* symbol;
+  const char* shown;
+  void* function;
+  long set;
+};
+extern const Entry dftracer_wrappers[];
+
+// Where each name leads: to a look into the table at first, because calls come before constructors
+// have run; from then on straight to the wrapper.
+extern void* dftracer_ways[] __attribute__((visibility("hidden")));
+extern void* dftracer_ways_end[] __attribute__((visibility("hidden")));
+
+__attribute__((constructor)) static void begin() {
+  const Entry* entry = dftracer_wrappers;
+  for (void** way = dftracer_ways; way != dftracer_ways_end; ++way) *way = (entry++)->function;
+  dftracer_preload_begin();
+}
 
 }  // extern "C"
 
-// One entry is {symbol, shown, function, set}: 32 bytes, the function at 16. r11 belongs to nobody
-// across a call, and all argument registers stay as they are.
+// r11 belongs to nobody across a call, and all argument registers stay as they are.
+static_assert(sizeof(Entry) == 32 && __builtin_offsetof(Entry, function) == 16);
 asm(R"(
   .text
   .set dftracer_entry, 16
+  .data
+  .p2align 6
+dftracer_ways:
 )");
 #define DFT_JUMP(symbol)                                \
-  asm(".globl " #symbol                                 \
+  asm(".data\n"                                         \
+      "1: .quad 2f\n"                                   \
+      ".section .text.unlikely, \"ax\"\n"               \
+      "2:\n"                                            \
+      "  movq dftracer_wrappers@GOTPCREL(%rip), %r11\n" \
+      "  jmp *dftracer_entry(%r11)\n"                   \
+      ".set dftracer_entry, dftracer_entry + 32\n"      \
+      ".text\n"                                         \
+      ".globl " #symbol                                 \
       "\n"                                              \
       ".type " #symbol                                  \
       ", @function\n"                                   \
-      ".p2align 4\n" #symbol                            \
+      ".p2align 3\n" #symbol                            \
       ":\n"                                             \
-      "  movq dftracer_wrappers@GOTPCREL(%rip), %r11\n" \
-      "  jmp *dftracer_entry(%r11)\n"                   \
-      ".size " #symbol ", . - " #symbol                 \
-      "\n"                                              \
-      ".set dftracer_entry, dftracer_entry + 32\n");
+      "  jmp *1b(%rip)\n"                               \
+      ".size " #symbol ", . - " #symbol "\n");
 #define DFT_ROW(set, symbol, ...) DFT_JUMP(symbol)
 #define DFT_ODD(set, symbol, shown) DFT_JUMP(symbol)
 #include "intercept/table.def"
+asm(R"(
+  .data
+dftracer_ways_end:
+  .text
+)");
