@@ -9,7 +9,7 @@ using namespace dft::intercept;  // NOLINT: the rows are written in this namespa
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define DFT_ROW(set, symbol, shown, R, params, args, about, bytes, ...)                      \
-  extern "C" DFT_RETURNS R DFT_WRAPPER(symbol) params {                                                  \
+  extern "C" DFT_RETURNS R DFT_WRAPPER(symbol) params {                                      \
     return DFT_PROBE(set, symbol, R, params, args, about, bytes __VA_OPT__(, ) __VA_ARGS__); \
   }
 #define DFT_ODD(set, symbol, shown)

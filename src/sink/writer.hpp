@@ -45,7 +45,7 @@ class Writer {
   bool asked_small_ = false;
   std::uint32_t asked_seen_ = 0;
   std::atomic<std::uint32_t> rounds_{0};
-  std::atomic<std::uint32_t> work_{0};   // chunks that were filled, and whatever else there is to do
+  std::atomic<std::uint32_t> work_{0};  // chunks that were filled, and whatever else there is to do
   std::atomic<std::uint32_t> taken_{0};  // of those, what the thread has seen
   std::atomic<std::uint32_t> bell_{0};   // rung when it must not sleep on
   std::atomic<State> state_{State::kNone};

@@ -144,9 +144,16 @@ TEST_CASE("what is not a shape has no words") {
 
 TEST_CASE("random calls give whole lines or none") {
   std::mt19937_64 random(7);
-  const std::string_view shapes[] = {
-      "n|P|#f|+c", "n|P|+a|+b|+c|+d|+e|+f|+g|#h", "n|P", "n", "", "|", "||", "n|P|+",
-      "a\"|b\"|+k\"\xff|#x", "n|P|+a|+a|+hhash"};
+  const std::string_view shapes[] = {"n|P|#f|+c",
+                                     "n|P|+a|+b|+c|+d|+e|+f|+g|#h",
+                                     "n|P",
+                                     "n",
+                                     "",
+                                     "|",
+                                     "||",
+                                     "n|P|+",
+                                     "a\"|b\"|+k\"\xff|#x",
+                                     "n|P|+a|+a|+hhash"};
   for (int round = 0; round < 2000; ++round) {
     Bench bench;
     std::string names;
@@ -163,8 +170,14 @@ TEST_CASE("random calls give whole lines or none") {
       std::vector<std::uint64_t> words;
       for (std::size_t n = random() % 10; n > 0; --n) words.push_back(random() >> random() % 64);
       const bool nested = !words.empty() && random() % 2 == 0;
-      bytes += make_call({0, {}, nested ? dft::record::kNested : std::uint8_t{0}, 1,
-                          static_cast<std::uint32_t>(random() % 6), 900, i, start},
+      bytes += make_call({0,
+                          {},
+                          nested ? dft::record::kNested : std::uint8_t{0},
+                          1,
+                          static_cast<std::uint32_t>(random() % 6),
+                          900,
+                          i,
+                          start},
                          words);
     }
     REQUIRE(bench.encode(bytes) == Result::kDone);
