@@ -170,14 +170,8 @@ TEST_CASE("random calls give whole lines or none") {
       std::vector<std::uint64_t> words;
       for (std::size_t n = random() % 10; n > 0; --n) words.push_back(random() >> random() % 64);
       const bool nested = !words.empty() && random() % 2 == 0;
-      bytes += make_call({0,
-                          {},
-                          nested ? dft::record::kNested : std::uint8_t{0},
-                          1,
-                          static_cast<std::uint32_t>(random() % 6),
-                          900,
-                          i,
-                          start},
+      const std::uint8_t flags = nested ? dft::record::kNested : 0;
+      bytes += make_call({0, {}, flags, 1, static_cast<std::uint32_t>(random() % 6), 900, i, start},
                          words);
     }
     REQUIRE(bench.encode(bytes) == Result::kDone);
