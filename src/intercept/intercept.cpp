@@ -94,7 +94,7 @@ void* missing_pointer() noexcept {
 namespace {
 
 constexpr const char* kCategories[] = {"POSIX", "STDIO"};
-constexpr std::size_t kLongestName = 40;
+constexpr std::size_t kLongestName = 40;  // of a function
 static_assert(std::size(kCategories) == static_cast<std::size_t>(Set::kCount));
 constexpr const char* text_of(Key key) {
   constexpr const char* kKeys[] = {
@@ -118,7 +118,8 @@ std::uint32_t g_any_name = 0;  // for when the name table is full
 
 void name_words(Row row, bool has_file, const Key* keys, std::size_t count) noexcept {
   const auto index = static_cast<std::size_t>(row);
-  char shape[64 + record::kMostShapeWords * (record::kLongestShapeKey + 2)];
+  char shape[kLongestName + sizeof "|POSIX" +
+             record::kMostShapeWords * (record::kLongestShapeKey + 2)];
   char* p = shape;
   const auto add = [&p](const char* text) {
     const std::size_t size = std::strlen(text);

@@ -65,7 +65,7 @@ Encoder::Result Encoder::encode(const std::byte* from, const std::byte* to, std:
     const std::size_t size = record::size_of_record(from, static_cast<std::size_t>(to - from));
     if (size == 0) return Result::kBadRecord;
     const std::size_t line_start = out.size();
-    if (!one(from, from + size, out)) {
+    if (!encode_one(from, from + size, out)) {
       out.resize(line_start);
       return no_memory_ ? Result::kNoMemory : Result::kBadRecord;
     }
@@ -75,7 +75,7 @@ Encoder::Result Encoder::encode(const std::byte* from, const std::byte* to, std:
   return Result::kDone;
 }
 
-bool Encoder::one(const std::byte* from, const std::byte* to, Text& out) noexcept {
+bool Encoder::encode_one(const std::byte* from, const std::byte* to, Text& out) noexcept {
   record::Call call;
   std::memcpy(&call, from, sizeof call);
   if (call.kind != Kind::kCall) {

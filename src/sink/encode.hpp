@@ -74,7 +74,7 @@ class Encoder {
   [[nodiscard]] std::uint64_t last_time() const noexcept { return last_time_; }
 
  private:
-  bool one(const std::byte* from, const std::byte* to, Text& out) noexcept;
+  bool encode_one(const std::byte* from, const std::byte* to, Text& out) noexcept;
   bool line(const record::Head& head, const std::byte* args, const std::byte* end,
             Text& out) noexcept;
   struct Times {
