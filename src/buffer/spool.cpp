@@ -160,16 +160,34 @@ bool Spool::grow(std::size_t need, bool small, std::uint32_t seen_segments) noex
     }
     chunks = std::min(chunks, kLargestStep / chunk_size);
   }
-  const int fd = sys::open(path_, O_RDWR | O_NOFOLLOW);
+  const int fd = open_own();
   if (fd < 0) return false;
-  struct stat info{};
-  const bool ours = sys::status(fd, &info) == 0 && info.st_ino == inode_ &&
-                    info.st_dev == device_ &&
-                    static_cast<std::uint64_t>(info.st_size) == file_size_;
-  const bool grown = ours && (add_segment(fd, chunk_size, chunks, false) ||
-                              (chunks > 1 && add_segment(fd, chunk_size, 1, false)));
+  const bool grown = add_segment(fd, chunk_size, chunks, false) ||
+                     (chunks > 1 && add_segment(fd, chunk_size, 1, false));
   sys::close(fd);
   return grown;
+}
+
+// Under its name there may be another file by now.
+int Spool::open_own() const noexcept {
+  const int fd = sys::open(path_, O_RDWR | O_NOFOLLOW);
+  if (fd < 0) return fd;
+  struct stat info{};
+  if (sys::status(fd, &info) == 0 && info.st_ino == inode_ && info.st_dev == device_ &&
+      static_cast<std::uint64_t>(info.st_size) == file_size_) {
+    return fd;
+  }
+  sys::close(fd);
+  return -ESTALE;
+}
+
+bool Spool::give_to(unsigned user) noexcept {
+  Locked locked(grow_lock_);
+  const int fd = retired_ ? -ESTALE : open_own();
+  if (fd < 0) return false;
+  const bool given = sys::give(fd, user) == 0;
+  sys::close(fd);
+  return given;
 }
 
 void Spool::retire(bool remove_file) noexcept {

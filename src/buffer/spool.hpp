@@ -61,6 +61,9 @@ class Spool {
     }
   }
 
+  // The file belongs to this user from now on. For root only.
+  bool give_to(unsigned user) noexcept;
+
   void add_lost(std::uint64_t events) noexcept { head_->lost.fetch_add(events); }
 
   // Lets go of the file: its pages are replaced by anonymous ones in place, so that a thread that
@@ -69,6 +72,7 @@ class Spool {
 
  private:
   Spool() = default;
+  [[nodiscard]] int open_own() const noexcept;
   bool add_segment(int fd, std::uint32_t chunk_size, std::uint32_t chunks, bool reserved) noexcept;
 
   SpoolHead* head_ = nullptr;

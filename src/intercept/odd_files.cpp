@@ -437,11 +437,12 @@ using SystemCall = long(long, long, long, long, long, long, long);
 
 namespace {
 
-constexpr long kWanted[] = {SYS_read,    SYS_write,      SYS_pread64,     SYS_pwrite64,
-                            SYS_readv,   SYS_writev,     SYS_openat,      SYS_openat2,
-                            SYS_close,   SYS_dup,        SYS_dup3,        SYS_fsync,
-                            SYS_lseek,   SYS_getdents64, SYS_close_range, SYS_exit_group,
-                            SYS_seccomp, SYS_chdir,      SYS_fchdir,      SYS_fcntl};
+constexpr long kWanted[] = {
+    SYS_read,     SYS_write,      SYS_pread64,     SYS_pwrite64,   SYS_readv,     SYS_writev,
+    SYS_openat,   SYS_openat2,    SYS_close,       SYS_dup,        SYS_dup3,      SYS_fsync,
+    SYS_lseek,    SYS_getdents64, SYS_close_range, SYS_exit_group, SYS_seccomp,   SYS_chdir,
+    SYS_fchdir,   SYS_fcntl,      SYS_setuid,      SYS_setreuid,   SYS_setresuid, SYS_setgid,
+    SYS_setregid, SYS_setresgid,  SYS_setgroups,   SYS_capset,     SYS_unshare,   SYS_setns};
 constexpr auto make_wanted() {
   struct {
     unsigned char flag[kCallNumbers];
@@ -552,6 +553,19 @@ extern "C" long dftracer_wrap_syscall_wanted(long number, long a, long b, long c
     case SYS_seccomp:
       if (a != 0 || b != 0) enters_sandbox();
       return call();
+    case SYS_setuid:
+      return call_as(static_cast<unsigned>(a), call);
+    case SYS_setreuid:
+    case SYS_setresuid:
+      return call_as(static_cast<unsigned>(b), call);
+    case SYS_setgid:
+    case SYS_setregid:
+    case SYS_setresgid:
+    case SYS_setgroups:
+    case SYS_capset:
+    case SYS_unshare:
+    case SYS_setns:
+      return call_alone(call);
     case SYS_exit_group:
       process_leaves();
       return call();

@@ -344,6 +344,28 @@ extern "C" int DFT_WRAPPER(prctl)(int option, long a, long b, long c, long d) {
   return real<int(int, long, long, long, long)>(Row::prctl)(option, a, b, c, d);
 }
 
+#define DFT_ALONE(symbol, parameters, forwarded)                                    \
+  extern "C" int DFT_WRAPPER(symbol) parameters {                                   \
+    return call_alone([&] { return real<int parameters>(Row::symbol) forwarded; }); \
+  }
+#define DFT_BECOME(symbol, parameters, forwarded)                                      \
+  extern "C" int DFT_WRAPPER(symbol) parameters {                                      \
+    return call_as(user, [&] { return real<int parameters>(Row::symbol) forwarded; }); \
+  }
+DFT_BECOME(setuid, (uid_t user), (user))
+DFT_BECOME(seteuid, (uid_t user), (user))
+DFT_BECOME(setreuid, (uid_t real_user, uid_t user), (real_user, user))
+DFT_BECOME(setresuid, (uid_t real_user, uid_t user, uid_t saved), (real_user, user, saved))
+DFT_ALONE(setgid, (gid_t group), (group))
+DFT_ALONE(setegid, (gid_t group), (group))
+DFT_ALONE(setregid, (gid_t real_group, gid_t group), (real_group, group))
+DFT_ALONE(setresgid, (gid_t real_group, gid_t group, gid_t saved), (real_group, group, saved))
+DFT_ALONE(setgroups, (std::size_t count, const gid_t* groups), (count, groups))
+DFT_ALONE(initgroups, (const char* user, gid_t group), (user, group))
+DFT_ALONE(capset, (void* header, const void* data), (header, data))
+DFT_ALONE(unshare, (int flags), (flags))
+DFT_ALONE(setns, (int fd, int type), (fd, type))
+
 extern "C" [[noreturn]] void DFT_WRAPPER(_exit)(int status) {
   record_leaving<Row::_exit>(status);
   process_leaves();

@@ -106,6 +106,7 @@ inline long write(int fd, const void* from, std::size_t n) {
 inline int truncate(int fd, std::uint64_t size) {
   return static_cast<int>(call(SYS_ftruncate, fd, size));
 }
+inline int give(int fd, unsigned user) { return static_cast<int>(call(SYS_fchown, fd, user, -1)); }
 inline int status(int fd, struct stat* out) { return static_cast<int>(call(SYS_fstat, fd, out)); }
 inline int status_at(const char* path, struct stat* out) {
   return static_cast<int>(call(SYS_newfstatat, AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW));

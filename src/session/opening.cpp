@@ -131,7 +131,9 @@ int open_spool(Session& s, bool may_be_exact) {
     return -ENOMEM;
   }
   s.told.events = s.told.lost = s.told.files = 0;
-  s.writer = new (memory) sink::Writer(*s.sink, *spool);
+  s.given_to = 0;
+  // Where calls are intercepted, those that change a process's rights are among them.
+  s.writer = new (memory) sink::Writer(*s.sink, *spool, !s.config.disable_io);
   s.spool = spool;
   s.pid = owner.pid;
   s.sink->heartbeat();

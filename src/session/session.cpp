@@ -58,8 +58,9 @@ bool make_room() {
 // A thread that is alone may open files itself: nobody can be waiting for the descriptor's number.
 bool ask_writer(std::size_t size, bool small, std::uint32_t seen) {
   sink::Writer* writer = g_writer.load();
-  if (&__libc_single_threaded != nullptr && __libc_single_threaded != 0) return false;
-  return writer != nullptr && writer->make_room(size, small, seen);
+  if (writer == nullptr) return false;
+  const bool alone = &__libc_single_threaded != nullptr && __libc_single_threaded != 0;
+  return (!alone || writer->runs()) && writer->make_room(size, small, seen);
 }
 
 void filled() {
@@ -218,6 +219,14 @@ void flush() noexcept {
 }
 
 void at_exit() noexcept { process_exits(); }
+
+Alone::Alone() noexcept : writer_(g_writer.load()) {
+  if (writer_ != nullptr) writer_->hold();
+}
+
+Alone::~Alone() {
+  if (writer_ != nullptr) writer_->let_go();
+}
 
 void stderr_closes() noexcept {
   const Session* s = g_session.load();

@@ -7,6 +7,10 @@
 #include "session/config.hpp"
 #include "session/kin.hpp"
 
+namespace dft::sink {
+class Writer;
+}
+
 namespace dft::session {
 
 struct Request {
@@ -38,6 +42,24 @@ void exec_failed() noexcept;
 void note_untraced(const char* name, Untraced why) noexcept;
 // The process leaves without running its destructors.
 void at_exit() noexcept;
+
+// While it lives, the process has no thread but the program's own. For calls that change the rights
+// or the namespaces of a process: a thread of ours would keep the old ones, or make the kernel
+// refuse.
+class Alone {
+ public:
+  Alone() noexcept;
+  ~Alone();
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  sink::Writer* writer_;
+};
+
+// The process is about to give up root for this user. What was recorded is written, and the files
+// are the user's from now on, so that the rest can be.
+void will_become(unsigned user) noexcept;
 
 // The program closes stderr as a stream, which it does when it ends.
 void stderr_closes() noexcept;

@@ -37,6 +37,7 @@ struct Session {
   sink::Writer* writer = nullptr;
   char spool_place[4096] = {};  // where spools and notes to kin are made
   bool spool_elsewhere = false;
+  unsigned given_to = 0;    // the user whom this process's files belong to, where it gave up root
   std::uint64_t first = 0;  // key of the run's first process
   std::uint64_t key = 0;    // of this one
   bool word_left = false;

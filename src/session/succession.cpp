@@ -3,6 +3,7 @@
 #include "buffer/lane.hpp"
 #include "session/session.hpp"
 #include "session/state.hpp"
+#include "sink/trace_file.hpp"
 
 namespace dft::session {
 namespace {
@@ -57,6 +58,21 @@ void exec_failed() noexcept {
   if (s == nullptr || s->spool == nullptr || is_child(*s)) return;
   Locked sink_locked(s->sink->lock());
   s->spool->head().flags &= ~std::uint32_t{buffer::kEnded};
+}
+
+void will_become(unsigned user) noexcept {
+  constexpr unsigned kUnchanged = ~0u;
+  if (user == 0 || user == kUnchanged || sys::call(SYS_geteuid) != 0) return;
+  SlowPath slow;
+  Locked locked(g_lock);
+  Session* s = g_session.load();
+  if (s == nullptr || s->spool == nullptr || is_child(*s) || s->given_to == user) return;
+  Locked sink_locked(s->sink->lock());
+  if (s->sink->is_unused() || !s->sink->drain(sink::Sink::Scope::kEverything)) return;
+  const buffer::SpoolHead& head = s->spool->head();
+  const sink::FileState file{head.trace_inode, head.trace_size};
+  if (sink::give(s->place.directory, s->trace_name, file, user) == 0 && s->spool->give_to(user))
+    s->given_to = user;
 }
 
 void note_untraced(const char* name, Untraced why) noexcept {

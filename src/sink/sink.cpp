@@ -99,16 +99,13 @@ void Sink::read_names() noexcept {
 }
 
 bool Sink::drain(Scope scope) noexcept {
-  for (int blocks = 0;; ++blocks) {
-    bool more = false;
+  for (bool more = true; more;)
     if (!write_batch(scope, &more)) return false;
-    // Bounded: a program that records faster than one thread writes must not keep this thread for
-    // ever.
-    if (!more || (scope == Scope::kFull && blocks == 1024)) return true;
-  }
+  return true;
 }
 
 bool Sink::write_batch(Scope scope, bool* more) noexcept {
+  *more = false;
   if (closed_.load()) return true;
   Batch batch;
   const bool any = collect(scope, batch);

@@ -21,6 +21,8 @@ class Sink {
   enum class Scope { kFull, kEverything };
   // Drains chunks in the order in which they were taken. True when all in scope is in the file.
   bool drain(Scope scope) noexcept;
+  // One block of it. `more`: there is another.
+  bool write_batch(Scope scope, bool* more) noexcept;
   // For a thread that found no free chunk: writes one block, or, where nothing can be written,
   // gives up the oldest chunk and counts its events. False when no chunk came free.
   bool make_room() noexcept;
@@ -54,7 +56,6 @@ class Sink {
   Sink(buffer::Spool& spool, const char* directory, std::size_t block) noexcept;
   struct Batch;
   bool collect(Scope scope, Batch& batch) noexcept;
-  bool write_batch(Scope scope, bool* more) noexcept;
   bool write_block(Batch& batch) noexcept;
   void read_names() noexcept;
   void give_up_oldest() noexcept;

@@ -13,6 +13,7 @@ bool read_word(std::string_view text, Shape::Word& word) {
   char* p = put(word.text, ",\"");
   p = put(p, text.substr(1));
   p = put(p, "\":");
+  word.value = 0;
   word.size = 0;
   word.key_size = static_cast<std::uint8_t>(p - word.text);
   return true;

@@ -96,4 +96,14 @@ int cut_back(const char* directory, const char* name, const FileState& state) no
   return error;
 }
 
+int give(const char* directory, const char* name, const FileState& state, unsigned user) noexcept {
+  char path[kPath];
+  if (!join(path, sizeof path, directory, "", name, "")) return -ENAMETOOLONG;
+  const int fd = open_ours(path, state);
+  if (fd < 0) return fd;
+  const int error = sys::give(fd, user);
+  sys::close(fd);
+  return error;
+}
+
 }  // namespace dft::sink

@@ -22,6 +22,9 @@ int append(const char* directory, const char* name, std::string_view block,
 // Cuts what a dead writer had begun. 0, or -errno.
 int cut_back(const char* directory, const char* name, const FileState& state) noexcept;
 
+// The file belongs to this user from now on. 0, or -errno.
+int give(const char* directory, const char* name, const FileState& state, unsigned user) noexcept;
+
 // directory + "/" + prefix + name + suffix; false when it does not fit.
 bool join(char* to, std::size_t room, const char* directory, const char* prefix, const char* name,
           const char* suffix) noexcept;

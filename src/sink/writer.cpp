@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include "record/say.hpp"
+#include "sink/bare_thread.hpp"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -21,6 +22,7 @@ constexpr long kNapNs = 1'000'000;
 constexpr long kIdleNs = 20'000'000;
 // This many full chunks do not wait for the end of a nap: half of those that a spool first has.
 constexpr std::uint32_t kHurry = 4;
+constexpr int kMostBlocks = 1024;  // in one go
 constexpr long kLookNs = 20'000;
 constexpr int kLooks = 10'000;
 
@@ -43,11 +45,13 @@ void Writer::notify() noexcept {
 // True when it is there only now.
 bool Writer::start_if_needed() noexcept {
   auto none = State::kNone;
+  const std::uint32_t pauses = pauses_.load();
   // Making a thread takes more stack than a signal handler may have.
-  if (state_.load() != none || on_alternate_stack()) return false;
+  if (state_.load() != none || holds_.load() != 0 || on_alternate_stack()) return false;
   if (!state_.compare_exchange_strong(none, State::kRuns)) return false;
-  // Where no thread can be had, the threads that need room drain by themselves.
-  if (!start()) state_.store(State::kCannot);
+  pauses_before_ = pauses;
+  const State started = start();
+  if (started != State::kRuns) state_.store(started);
   return true;
 }
 
@@ -99,21 +103,28 @@ void Writer::grow_if_asked() noexcept {
   if (burst || !sink_.has_full_chunks()) spool_.grow(size, asked_small_, asked_seen_);
 }
 
-bool Writer::start() noexcept {
-  // The caller is on a slow path, so the thread inherits a mask in which every signal is blocked:
-  // the program's handlers keep running on the program's threads only.
+// The caller is on a slow path, so the thread inherits a mask in which every signal is blocked: the
+// program's handlers keep running on the program's threads only. Where no thread can be had, the
+// threads that need room drain by themselves.
+Writer::State Writer::start() noexcept {
+  const BareStart bare = bare_ ? start_bare_thread(main, this) : BareStart::kNo;
+  if (bare != BareStart::kNo) return bare == BareStart::kYes ? State::kRuns : State::kNone;
   pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return false;
+  if (pthread_attr_init(&attributes) != 0) return State::kCannot;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
+  const auto body = [](void* self) -> void* {
+    main(self);
+    return nullptr;
+  };
   pthread_t thread;
-  int error = pthread_create(&thread, &attributes, main, this);
+  int error = pthread_create(&thread, &attributes, body, this);
   if (error == EINVAL) {  // a program with a lot of thread-local data needs more
     pthread_attr_setstacksize(&attributes, std::size_t{2} << 20);
-    error = pthread_create(&thread, &attributes, main, this);
+    error = pthread_create(&thread, &attributes, body, this);
   }
   pthread_attr_destroy(&attributes);
-  return error == 0;
+  return error == 0 ? State::kRuns : State::kCannot;
 }
 
 void Writer::stop() noexcept {
@@ -122,10 +133,8 @@ void Writer::stop() noexcept {
 }
 
 void Writer::pause() noexcept {
-  if (state_.load() == State::kRuns) {
-    pausing_.store(true);
-    ring();
-  }
+  pauses_.fetch_add(1);
+  ring();
   for (int i = 0; i < kLooks; ++i) {
     int thread = thread_.load();
     if (thread == 0 && state_.load() != State::kRuns) break;
@@ -135,13 +144,16 @@ void Writer::pause() noexcept {
     }
     sys::sleep_ns(kLookNs);
   }
-  pausing_.store(false);
 }
 
-void* Writer::main(void* self) noexcept {
-  static_cast<Writer*>(self)->run();
-  return nullptr;
+void Writer::hold() noexcept {
+  holds_.fetch_add(1);
+  pause();
 }
+
+void Writer::let_go() noexcept { holds_.fetch_sub(1); }
+
+void Writer::main(void* self) noexcept { static_cast<Writer*>(self)->run(); }
 
 void Writer::run() noexcept {
   thread_.store(sys::thread_id());
@@ -152,21 +164,26 @@ void Writer::run() noexcept {
   if (sys::call(SYS_close_range, 0, ~0u, kUnshareFiles) == 0) say_later_on_this_thread();
   stand_back();
   long idle = 0;
+  bool worked =
+      false;  // at least once, or a program that forks all the time would get nothing done
   taken_.store(work_.load() - 1);
   for (;;) {
     const std::uint32_t bell = bell_.load();
     if (stopping_.load()) return;
-    if (work_.load(std::memory_order_acquire) != taken_.load(std::memory_order_relaxed)) {
+    const bool work =
+        work_.load(std::memory_order_acquire) != taken_.load(std::memory_order_relaxed);
+    if (work && !(worked && is_sent_away())) {
       work_off();
+      worked = true;
       idle = 0;
-    } else if (pausing_.load() || idle >= kIdleNs) {
+    } else if (is_sent_away() || idle >= kIdleNs) {
       // Idle threads leave: a process whose own threads have all ended would otherwise never end.
       if (leave()) return;
       continue;
     } else {
       idle += kNapNs;
     }
-    if (!pausing_.load()) sys::futex_wait(&bell_, bell, kNapNs);
+    if (!is_sent_away()) sys::futex_wait(&bell_, bell, kNapNs);
   }
 }
 
@@ -175,7 +192,11 @@ void Writer::work_off() noexcept {
   {
     Locked locked(sink_.lock());
     grow_if_asked();
-    sink_.drain(Sink::Scope::kFull);
+    // Bounded: a program that records faster than one thread writes must not keep the lock for
+    // ever.
+    bool more = true;
+    for (int blocks = 0; more && blocks < kMostBlocks && !stopping_.load(); ++blocks)
+      if (!sink_.write_batch(Sink::Scope::kFull, &more) || is_sent_away()) break;
   }
   rounds_.fetch_add(1);
   sink_.notice();
@@ -183,7 +204,9 @@ void Writer::work_off() noexcept {
 
 // False when there was something to do after all, and nobody else has taken it on.
 bool Writer::leave() noexcept {
+  const bool sent_away = is_sent_away();
   state_.store(State::kNone);
+  if (sent_away) return true;  // the next full chunk is a reason to come back
   auto none = State::kNone;
   return work_.load(std::memory_order_seq_cst) == taken_.load(std::memory_order_relaxed) ||
          !state_.compare_exchange_strong(none, State::kRuns);

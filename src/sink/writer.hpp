@@ -11,7 +11,10 @@ namespace dft::sink {
 
 class Writer {
  public:
-  Writer(Sink& sink, buffer::Spool& spool) noexcept : sink_(sink), spool_(spool) {}
+  // `bare`: whoever changes the process's rights will hold() the writer, so its thread may be one
+  // that libc does not know of.
+  Writer(Sink& sink, buffer::Spool& spool, bool bare) noexcept
+      : sink_(sink), spool_(spool), bare_(bare) {}
   // A chunk is full. Starts the thread the first time; wakes it when many are. The caller is on a
   // slow path.
   void notify() noexcept;
@@ -24,17 +27,23 @@ class Writer {
   // long. The next notify() starts another. For a program that is about to fork: Python warns
   // where a process with more than one thread does.
   void pause() noexcept;
+  // Like pause(), and there is no thread until let_go(). For a program that is about to change what
+  // all of its threads must have in common.
+  void hold() noexcept;
+  void let_go() noexcept;
+  [[nodiscard]] bool runs() const noexcept { return state_.load() == State::kRuns; }
 
  private:
-  static void* main(void* self) noexcept;
+  static void main(void* self) noexcept;
   void run() noexcept;
   void work_off() noexcept;
-  bool start() noexcept;
   bool start_if_needed() noexcept;
   void ring() noexcept;
   bool leave() noexcept;
+  [[nodiscard]] bool is_sent_away() const noexcept { return pauses_.load() != pauses_before_; }
 
   enum class State : std::uint32_t { kNone, kRuns, kCannot };
+  State start() noexcept;
 
   void grow_if_asked() noexcept;
 
@@ -50,8 +59,11 @@ class Writer {
   std::atomic<std::uint32_t> bell_{0};   // rung when it must not sleep on
   std::atomic<State> state_{State::kNone};
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> pausing_{false};
+  std::atomic<std::uint32_t> pauses_{0};
+  std::uint32_t pauses_before_ = 0;  // the thread was started
+  std::atomic<std::uint32_t> holds_{0};
   std::atomic<int> thread_{0};  // the kernel's number, of the last that started
+  bool bare_;
 };
 
 }  // namespace dft::sink
