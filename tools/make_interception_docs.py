@@ -84,8 +84,8 @@ ODD = {
     "dprintf": ("descriptor", ""),
 }
 # Wrapped for what they change; calls of them make no event.
-SILENT = """dlopen dlsym prctl setuid seteuid setreuid setresuid setgid setegid setregid setresgid
-    setgroups initgroups capset unshare setns"""
+SILENT = """dlopen dlmopen dlsym prctl setuid seteuid setreuid setresuid setgid setegid setregid
+    setresgid setgroups initgroups capset unshare setns"""
 
 
 @dataclass

@@ -1,143 +1,150 @@
-#include "intercept/entry.hpp"
+// Entries that cannot be functions of C++: they must leave the caller's frame as they found it.
+#include <dlfcn.h>
 
 #include "intercept/patch.hpp"
 #include "intercept/processes.hpp"
 #include "intercept/rows.hpp"
+#include "intercept/wanted_calls.hpp"
 
 using namespace dft::intercept;  // NOLINT: as in rows.cpp
 
 // vfork returns twice on one stack: whatever the wrapper had there would be gone the second time.
 // So the event is recorded before, and the real function is jumped to.
-extern "C" void* dftracer_before_vfork() {
+extern "C" void* DFT_WRAPPER(before_vfork)() {
   before_vfork();
   return reinterpret_cast<void*>(real<pid_t()>(Row::vfork));
 }
 
-// dlopen looks at its return address to see who calls, whose search path counts. So it is jumped to
-// as well, unless the name is one for which that does not matter; then the wrapper can act
-// afterwards.
-extern "C" void* dftracer_before_dlopen(const char* file, int mode) {
-  if (can_follow_dlopen(file, mode)) return reinterpret_cast<void*>(followed_dlopen);
+// dlopen looks at its return address to see who calls, whose search path and whose name space
+// count. So it is jumped to as well, unless the name is one for which that does not matter; then
+// the wrapper can act afterwards.
+extern "C" void* DFT_WRAPPER(before_dlopen)(const char* file, int mode) {
+  if constexpr (kIsOwn<Row::dlopen>) {
+    if (can_follow_dlopen(file, mode)) return reinterpret_cast<void*>(followed_dlopen);
+  } else {
+    expect_library();
+  }
   return reinterpret_cast<void*>(real<void*(const char*, int)>(Row::dlopen));
 }
 
+// Who calls dlmopen matters for the search path only.
+extern "C" void* DFT_WRAPPER(before_dlmopen)(Lmid_t, const char* file) {
+  if constexpr (kIsOwn<Row::dlmopen>) {
+    if (can_follow_dlmopen(file)) return reinterpret_cast<void*>(followed_dlmopen);
+  } else {
+    expect_library();
+  }
+  return reinterpret_cast<void*>(real<void*(Lmid_t, const char*, int)>(Row::dlmopen));
+}
+
 // dlsym looks at its return address, too.
-extern "C" void* dftracer_before_dlsym() {
+extern "C" void* DFT_WRAPPER(before_dlsym)() {
   before_dlsym();
   return reinterpret_cast<void*>(real<void*(void*, const char*)>(Row::dlsym));
 }
 
-extern "C" void* dftracer_real_syscall() {
+extern "C" void* DFT_WRAPPER(real_syscall)() {
   return reinterpret_cast<void*>(
       real<long(long, long, long, long, long, long, long)>(Row::syscall));
 }
 
 #if defined(__x86_64__)
 
-// The hot ones of other kinds, futex among them, pass by after a look at a table.
+// The hot ones of other kinds of system calls, futex among them, pass by after a look at a table.
 asm(R"(
+  .macro dftracer_function name
   .text
-  .hidden dftracer_wrap_vfork
-  .globl dftracer_wrap_vfork
-  .type dftracer_wrap_vfork, @function
-dftracer_wrap_vfork:
-  .cfi_startproc
-  subq $8, %rsp
-  .cfi_adjust_cfa_offset 8
-  call dftracer_before_vfork
-  addq $8, %rsp
-  .cfi_adjust_cfa_offset -8
-  jmp *%rax
-  .cfi_endproc
-  .size dftracer_wrap_vfork, . - dftracer_wrap_vfork
-  .hidden dftracer_wrap___vfork
-  .globl dftracer_wrap___vfork
-  .set dftracer_wrap___vfork, dftracer_wrap_vfork
-
-  .macro dftracer_jump_after name
-  .hidden dftracer_wrap_\name
-  .globl dftracer_wrap_\name
-  .type dftracer_wrap_\name, @function
-dftracer_wrap_\name:
-  .cfi_startproc
-  pushq %rdi
-  .cfi_adjust_cfa_offset 8
-  pushq %rsi
-  .cfi_adjust_cfa_offset 8
-  subq $8, %rsp
-  .cfi_adjust_cfa_offset 8
-  call dftracer_before_\name
-  addq $8, %rsp
-  .cfi_adjust_cfa_offset -8
-  popq %rsi
-  .cfi_adjust_cfa_offset -8
-  popq %rdi
-  .cfi_adjust_cfa_offset -8
-  jmp *%rax
-  .cfi_endproc
-  .size dftracer_wrap_\name, . - dftracer_wrap_\name
+  .hidden \name
+  .globl \name
+  .type \name, @function
+\name:
   .endm
-  dftracer_jump_after dlopen
-  dftracer_jump_after dlsym
 
-  .hidden dftracer_wrap_syscall
-  .globl dftracer_wrap_syscall
-  .type dftracer_wrap_syscall, @function
-dftracer_wrap_syscall:
+  .macro dftracer_save register
+  pushq \register
+  .cfi_adjust_cfa_offset 8
+  .endm
+  .macro dftracer_restore register
+  popq \register
+  .cfi_adjust_cfa_offset -8
+  .endm
+
+  .macro dftracer_jump_after name, before
+  dftracer_function \name
+  .cfi_startproc
+  dftracer_save %rdi
+  dftracer_save %rsi
+  dftracer_save %rdx
+  call \before
+  dftracer_restore %rdx
+  dftracer_restore %rsi
+  dftracer_restore %rdi
+  jmp *%rax
+  .cfi_endproc
+  .size \name, . - \name
+  .endm
+
+  .macro dftracer_jump_unless_wanted name, wanted, real
+  dftracer_function \name
   .cfi_startproc
   cmpq $512, %rdi
   jae 1f
   leaq dftracer_wanted_calls(%rip), %rax
   cmpb $0, (%rax, %rdi)
-  jne dftracer_wrap_syscall_wanted
+  jne \wanted
 1:
-  pushq %rdi
-  .cfi_adjust_cfa_offset 8
-  pushq %rsi
-  .cfi_adjust_cfa_offset 8
-  pushq %rdx
-  .cfi_adjust_cfa_offset 8
-  pushq %rcx
-  .cfi_adjust_cfa_offset 8
-  pushq %r8
-  .cfi_adjust_cfa_offset 8
-  pushq %r9
-  .cfi_adjust_cfa_offset 8
+  dftracer_save %rdi
+  dftracer_save %rsi
+  dftracer_save %rdx
+  dftracer_save %rcx
+  dftracer_save %r8
+  dftracer_save %r9
   subq $8, %rsp
   .cfi_adjust_cfa_offset 8
-  call dftracer_real_syscall
+  call \real
   addq $8, %rsp
   .cfi_adjust_cfa_offset -8
-  popq %r9
-  .cfi_adjust_cfa_offset -8
-  popq %r8
-  .cfi_adjust_cfa_offset -8
-  popq %rcx
-  .cfi_adjust_cfa_offset -8
-  popq %rdx
-  .cfi_adjust_cfa_offset -8
-  popq %rsi
-  .cfi_adjust_cfa_offset -8
-  popq %rdi
-  .cfi_adjust_cfa_offset -8
+  dftracer_restore %r9
+  dftracer_restore %r8
+  dftracer_restore %rcx
+  dftracer_restore %rdx
+  dftracer_restore %rsi
+  dftracer_restore %rdi
   jmp *%rax
   .cfi_endproc
-  .size dftracer_wrap_syscall, . - dftracer_wrap_syscall
+  .size \name, . - \name
+  .endm
 )");
 static_assert(kCallNumbers == 512);
+
+#define DFT_AS_TEXT(symbol) #symbol
+#define DFT_TEXT(symbol) DFT_AS_TEXT(symbol)
+#define DFT_JUMP_AFTER(symbol, before) \
+  asm("dftracer_jump_after " DFT_TEXT(DFT_WRAPPER(symbol)) ", " DFT_TEXT(DFT_WRAPPER(before)))
+DFT_JUMP_AFTER(vfork, before_vfork);
+DFT_JUMP_AFTER(__vfork, before_vfork);
+DFT_JUMP_AFTER(dlopen, before_dlopen);
+DFT_JUMP_AFTER(dlmopen, before_dlmopen);
+DFT_JUMP_AFTER(dlsym, before_dlsym);
+asm("dftracer_jump_unless_wanted " DFT_TEXT(DFT_WRAPPER(syscall)) ", "  //
+    DFT_TEXT(DFT_WRAPPER(syscall_wanted)) ", " DFT_TEXT(DFT_WRAPPER(real_syscall)));
 
 #else
 
 extern "C" void* DFT_WRAPPER(dlopen)(const char* file, int mode) {
-  return reinterpret_cast<void* (*)(const char*, int)>(dftracer_before_dlopen(file, mode))(file,
-                                                                                           mode);
+  return reinterpret_cast<void* (*)(const char*, int)>(DFT_WRAPPER(before_dlopen)(file, mode))(
+      file, mode);
+}
+extern "C" void* DFT_WRAPPER(dlmopen)(Lmid_t space, const char* file, int mode) {
+  return reinterpret_cast<void* (*)(Lmid_t, const char*, int)>(
+      DFT_WRAPPER(before_dlmopen)(space, file))(space, file, mode);
 }
 extern "C" void* DFT_WRAPPER(dlsym)(void* handle, const char* name) {
-  return reinterpret_cast<void* (*)(void*, const char*)>(dftracer_before_dlsym())(handle, name);
+  return reinterpret_cast<void* (*)(void*, const char*)>(DFT_WRAPPER(before_dlsym)())(handle, name);
 }
-extern "C" long dftracer_wrap_syscall_wanted(long, long, long, long, long, long, long);
+extern "C" long DFT_WRAPPER(syscall_wanted)(long, long, long, long, long, long, long);
 extern "C" long DFT_WRAPPER(syscall)(long number, long a, long b, long c, long d, long e, long f) {
-  return dftracer_wrap_syscall_wanted(number, a, b, c, d, e, f);
+  return DFT_WRAPPER(syscall_wanted)(number, a, b, c, d, e, f);
 }
 
 #endif

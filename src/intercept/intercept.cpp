@@ -13,9 +13,6 @@
 #include "record/hot.hpp"
 #include "session/session.hpp"
 
-// The preload library's: the next function of that name, as seen from there. It is not there when
-// the program itself has started the tracer.
-extern "C" void* dftracer_preload_next(const char* name) __attribute__((weak));
 extern "C" void dftracer_preload_begin();
 extern char** environ;
 
@@ -24,7 +21,6 @@ namespace dft::intercept {
 Ids g_ids;
 DFT_HOT constinit std::atomic<bool> g_watched[static_cast<std::size_t>(Set::kCount)] = {};
 DFT_HOT constinit std::atomic<bool> g_details{true};
-constinit RowState g_row_state[kRows] = {};
 
 DFT_HOT constinit std::atomic<bool> g_decided{false};
 
@@ -57,40 +53,6 @@ bool begin_early(Set set) noexcept {
 
 bool is_first_to_begin() noexcept { return !g_decided.exchange(true); }
 
-bool is_preload() noexcept { return dftracer_preload_next != nullptr; }
-
-namespace {
-
-// What the program's own calls are bound to. A program at a fixed address that takes a function's
-// address has a name for it as well, which leads back to its own import table.
-void* find_definition(const char* symbol) {
-  void* found = ::dlsym(RTLD_DEFAULT, symbol);
-  if (found == nullptr || !is_import_of_program(symbol, found)) return found;
-  static void* const libc = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-  return libc != nullptr ? ::dlsym(libc, symbol) : found;
-}
-
-}  // namespace
-
-void* find_real(Row row) noexcept {
-  const auto index = static_cast<std::size_t>(row);
-  const char* symbol = kWrappers[index].symbol;
-  const SlowPath slow;
-  void* found = is_preload() ? dftracer_preload_next(symbol) : find_definition(symbol);
-  if (found == reinterpret_cast<void*>(kWrappers[index].function)) found = nullptr;
-  g_row_state[index].real.store(found, std::memory_order_relaxed);
-  return found;
-}
-
-long missing() noexcept {
-  errno = ENOSYS;
-  return -1;
-}
-void* missing_pointer() noexcept {
-  errno = ENOSYS;
-  return nullptr;
-}
-
 namespace {
 
 constexpr const char* kCategories[] = {"POSIX", "STDIO"};
@@ -116,8 +78,7 @@ std::uint32_t g_any_name = 0;  // for when the name table is full
 
 }  // namespace
 
-void name_words(Row row, bool has_file, const Key* keys, std::size_t count) noexcept {
-  const auto index = static_cast<std::size_t>(row);
+void name_words(std::size_t row, bool has_file, const Key* keys, std::size_t count) noexcept {
   char shape[kLongestName + sizeof "|POSIX" +
              record::kMostShapeWords * (record::kLongestShapeKey + 2)];
   char* p = shape;
@@ -131,29 +92,28 @@ void name_words(Row row, bool has_file, const Key* keys, std::size_t count) noex
     *p++ = how;
     add(text_of(key));
   };
-  const char* name = kWrappers[index].shown;
+  const char* name = kWrappers[row].shown;
   if (std::strlen(name) > kLongestName) return;
   add(name);
   *p++ = record::kShapeBar;
-  add(kCategories[static_cast<std::size_t>(kWrappers[index].set)]);
+  add(kCategories[static_cast<std::size_t>(kWrappers[row].set)]);
   if (has_file) word(record::kShapeHash, Key::fhash);
   for (std::size_t i = 0; i < count; ++i) word(record::kShapeNumber, keys[i]);
   const std::uint32_t id = buffer::g_names.id({shape, static_cast<std::size_t>(p - shape)});
-  g_row_state[index].shape[has_file].store(id, std::memory_order_relaxed);
+  g_row_state[row].shape[has_file].store(id, std::memory_order_relaxed);
 }
 
 // One record, straight into the thread's chunk.
-void emit(buffer::ThreadState* t, Row row, std::uint64_t start, std::uint64_t end,
+void emit(buffer::ThreadState* t, std::size_t row, std::uint64_t start, std::uint64_t end,
           Note& note) noexcept {
   if (in_vfork_child()) [[unlikely]] {
     note.put(Key::child, record::ArgType::kInt, static_cast<std::uint64_t>(sys::process_id()));
   } else if (t->handed_seen != buffer::g_handed.load(std::memory_order_relaxed)) [[unlikely]] {
     buffer::take_back(*t);
   }
-  std::uint32_t name =
-      g_row_state[static_cast<std::size_t>(row)].name.load(std::memory_order_relaxed);
+  std::uint32_t name = g_row_state[row].name.load(std::memory_order_relaxed);
   if (name == 0) [[unlikely]]
-    name = name_row(static_cast<std::size_t>(row));
+    name = name_row(row);
   const std::uint32_t size = note.size();
   const std::size_t total = sizeof(record::Head) + size;
   buffer::Slot slot;
@@ -169,8 +129,7 @@ void emit(buffer::ThreadState* t, Row row, std::uint64_t start, std::uint64_t en
   const std::uint32_t level = t->level + 1;
   head.level = static_cast<std::uint16_t>(level < 0xffff ? level : 0xffff);
   head.name = name;
-  head.category =
-      g_ids.category[static_cast<std::size_t>(kWrappers[static_cast<std::size_t>(row)].set)];
+  head.category = g_ids.category[static_cast<std::size_t>(kWrappers[row].set)];
   head.id = buffer::new_id(*t);
   head.parent = t->parent;
   head.start = start;
@@ -232,9 +191,9 @@ void begin() noexcept try {
   SlowPath slow;
   if (!name_keys() || !set_filter(make_filter(config))) return;
   if (is_preload()) {
-    for (const Row row : kUsedByHandlers) find_real(row);
+    for (const Row row : kUsedByHandlers) look_up(row);
   } else {
-    for (std::size_t i = 0; i < kRows; ++i) find_real(static_cast<Row>(i));
+    for (std::size_t i = 0; i < kRows; ++i) look_up(static_cast<Row>(i));
   }
   if (!config.inc_metadata) forget_shapes();
   g_details.store(config.inc_metadata);

@@ -5,7 +5,6 @@
 #include <linux/openat2.h>
 #include <sys/mman.h>
 
-#include "intercept/entry.hpp"
 #include "intercept/mappings.hpp"
 #include "intercept/processes.hpp"
 #include "intercept/rows.hpp"
@@ -437,23 +436,6 @@ using SystemCall = long(long, long, long, long, long, long, long);
 
 namespace {
 
-constexpr long kWanted[] = {
-    SYS_read,     SYS_write,      SYS_pread64,     SYS_pwrite64,   SYS_readv,     SYS_writev,
-    SYS_openat,   SYS_openat2,    SYS_close,       SYS_dup,        SYS_dup3,      SYS_fsync,
-    SYS_lseek,    SYS_getdents64, SYS_close_range, SYS_exit_group, SYS_seccomp,   SYS_chdir,
-    SYS_fchdir,   SYS_fcntl,      SYS_setuid,      SYS_setreuid,   SYS_setresuid, SYS_setgid,
-    SYS_setregid, SYS_setresgid,  SYS_setgroups,   SYS_capset,     SYS_unshare,   SYS_setns};
-constexpr auto make_wanted() {
-  struct {
-    unsigned char flag[kCallNumbers];
-  } wanted{};
-  for (const long number : kWanted) wanted.flag[number] = 1;
-#ifdef SYS_open
-  for (const long number : {SYS_open, SYS_creat, SYS_dup2}) wanted.flag[number] = 1;
-#endif
-  return wanted;
-}
-
 long copied(int from, long to) {
   if (to >= 0 && to != from) copy_file_of(from, static_cast<int>(to));
   return to;
@@ -461,10 +443,8 @@ long copied(int from, long to) {
 
 }  // namespace
 
-extern "C" constinit const auto dftracer_wanted_calls = make_wanted();
-
-extern "C" long dftracer_wrap_syscall_wanted(long number, long a, long b, long c, long d, long e,
-                                             long f) {
+extern "C" long DFT_WRAPPER(syscall_wanted)(long number, long a, long b, long c, long d, long e,
+                                            long f) {
   const auto call = [&] { return real<SystemCall>(Row::syscall)(number, a, b, c, d, e, f); };
   const int fd = static_cast<int>(a);
   const auto* path = reinterpret_cast<const char*>(b);

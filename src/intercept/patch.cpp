@@ -4,7 +4,10 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include <bitset>
+
 #include "intercept/intercept.hpp"
+#include "intercept/other_libc.hpp"
 #include "intercept/vfork.hpp"
 #include "intercept/wrappers.hpp"
 
@@ -51,6 +54,11 @@ struct Object {
   ElfW(Addr) relro_end;
   ElfW(Addr) begin;
   ElfW(Addr) end;
+  ElfW(Addr) own_name;  // among the names; 0: it has none
+
+  [[nodiscard]] bool is_called(const char* name) const {
+    return own_name != 0 && std::strcmp(names + own_name, name) == 0;
+  }
 };
 
 #if defined(__x86_64__)
@@ -98,6 +106,9 @@ bool describe(const dl_phdr_info& info, Object& object) {
       case DT_STRTAB:
         object.names = reinterpret_cast<const char*>(address(value));
         break;
+      case DT_SONAME:
+        object.own_name = value;
+        break;
       case DT_JMPREL:
         object.tables[0] = reinterpret_cast<const ElfW(Rela)*>(address(value));
         break;
@@ -139,27 +150,47 @@ class Writable {
   bool failed_ = false;
 };
 
-void exchange(const Object& object, ElfW(Addr) slot, int row, bool patching) {
+// The libc whose functions an object uses: 0 is the program's own.
+using Space = unsigned;
+
+struct Ways {
+  ElfW(Addr) real;  // 0: nobody knows it yet
+  ElfW(Addr) wrapper;
+};
+Ways ways_of(Space space, std::size_t row) {
+  if (space == 0) {
+    return {reinterpret_cast<ElfW(Addr)>(g_row_state[row].real.load()),
+            reinterpret_cast<ElfW(Addr)>(kWrappers[row].function)};
+  }
+  return {reinterpret_cast<ElfW(Addr)>(other_real(space, row)),
+          reinterpret_cast<ElfW(Addr)>(other_entry(space, row))};
+}
+
+void exchange(const Object& object, ElfW(Addr) slot, const Ways& ways, bool patching) {
   auto* place = reinterpret_cast<std::atomic<ElfW(Addr)>*>(slot);
-  const auto wrapper = reinterpret_cast<ElfW(Addr)>(kWrappers[row].function);
-  void* known = g_row_state[row].real.load();
-  if (known == nullptr) known = find_real(static_cast<Row>(row));
-  const auto real_one = reinterpret_cast<ElfW(Addr)>(known);
   const ElfW(Addr) now = place->load(std::memory_order_relaxed);
-  if (real_one == 0) return;
   if (patching) {
     // Bound to the real function, or not yet bound at all. Bound to something else, it is none of
-    // ours: the object brings its own, or is bound to those of another name space.
+    // ours: the object brings its own.
     const bool unbound = now >= object.begin && now < object.end;
-    if (now != real_one && !unbound) return;
-  } else if (now != wrapper) {
+    if (now != ways.real && !unbound) return;
+  } else if (now != ways.wrapper) {
     return;
   }
   const Writable open(object, slot);
-  if (!open.failed()) place->store(patching ? wrapper : real_one, std::memory_order_release);
+  if (!open.failed()) place->store(patching ? ways.wrapper : ways.real, std::memory_order_release);
 }
 
-void walk(const Object& object, bool patching) {
+// What one look at all objects is to do, and what it finds.
+struct Walk {
+  bool patching;
+  ElfW(Addr) own;
+  ElfW(Addr) kernels;
+  bool others_seen;
+  std::bitset<kRows> unknown;  // imported, and the real function is not known
+};
+
+void walk(const Object& object, Space space, Walk& what) {
   for (int table = 0; table < 2; ++table) {
     for (std::size_t i = 0; object.tables[table] != nullptr && i < object.sizes[table]; ++i) {
       const ElfW(Rela) & entry = object.tables[table][i];
@@ -168,31 +199,59 @@ void walk(const Object& object, bool patching) {
       const ElfW(Sym) & symbol = object.symbols[ELF64_R_SYM(entry.r_info)];
       if (symbol.st_shndx != SHN_UNDEF || symbol.st_name == 0 || entry.r_addend != 0) continue;
       const int row = find_row(object.names + symbol.st_name);
-      if (row >= 0) exchange(object, object.base + entry.r_offset, row, patching);
+      if (row < 0) continue;
+      const Ways ways = ways_of(space, static_cast<std::size_t>(row));
+      if (ways.real != 0) {
+        exchange(object, object.base + entry.r_offset, ways, what.patching);
+      } else if (space == 0) {
+        what.unknown.set(static_cast<std::size_t>(row));
+      }
     }
   }
 }
 
-struct Walk {
-  bool patching;
-  ElfW(Addr) own;
-  ElfW(Addr) kernels;
-};
+void look_at(const dl_phdr_info& info, Space space, Walk& what) {
+  Object object;
+  if (info.dlpi_addr == what.kernels && what.kernels != 0) return;
+  if (!describe(info, object)) return;
+  if (what.own >= object.begin && what.own < object.end) return;
+  if (space != 0 && object.is_called("libdftracer_core.so")) return;  // with a state of its own
+  walk(object, space, what);
+}
+
+// An object of another name space, of which the loader tells where it is and no more. Libraries
+// begin with their header; the kernel is asked, in case one does not.
+void look_at(const link_map& map, Space space, Walk& what) {
+  const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map.l_addr);
+  if (!kernel_reads(reinterpret_cast<const char*>(header)) ||
+      std::memcmp(header, ELFMAG, SELFMAG) != 0)
+    return;
+  dl_phdr_info info{};
+  info.dlpi_addr = map.l_addr;
+  info.dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(map.l_addr + header->e_phoff);
+  info.dlpi_phnum = header->e_phnum;
+  look_at(info, space, what);
+}
 
 int visit(dl_phdr_info* info, std::size_t, void* data) {
-  const auto& what = *static_cast<const Walk*>(data);
-  Object object;
-  if (info->dlpi_addr == what.kernels && what.kernels != 0) return 0;
-  if (!describe(*info, object)) return 0;
-  if (what.own >= object.begin && what.own < object.end) return 0;
-  walk(object, what.patching);
+  auto& what = *static_cast<Walk*>(data);
+  if (!what.others_seen) {  // once, while the loader is locked
+    what.others_seen = true;
+    for (Space space = 1; space <= kMostOthers; ++space) {
+      for (const link_map* map = other_objects(space); map != nullptr; map = map->l_next)
+        look_at(*map, space, what);
+    }
+  }
+  look_at(*info, 0, what);
   return 0;
 }
 
-void each_object(bool patching) {
+std::bitset<kRows> each_object(bool patching) {
   index_rows();
-  Walk what{patching, reinterpret_cast<ElfW(Addr)>(&g_rows), ::getauxval(AT_SYSINFO_EHDR)};
+  Walk what{
+      patching, reinterpret_cast<ElfW(Addr)>(&g_rows), ::getauxval(AT_SYSINFO_EHDR), false, {}};
   ::dl_iterate_phdr(visit, &what);
+  return what.unknown;
 }
 
 struct Import {
@@ -234,10 +293,21 @@ bool is_import_of_program(const char* symbol, const void* address) noexcept {
   return wanted.found;
 }
 
+// The loader may be asked for functions only while it is not locked, and neither are we: another
+// thread may be inside of it, in the constructor of a library that asks us in turn.
 void patch_objects() noexcept {
-  Locked locked(g_lock);
-  each_object(true);
-  g_patched = true;
+  meet_others();
+  for (bool again = true; again;) {
+    std::bitset<kRows> unknown;
+    {
+      Locked locked(g_lock);
+      unknown = each_object(true);
+      g_patched = true;
+    }
+    again = false;
+    for (std::size_t row = 0; row < kRows; ++row)
+      if (unknown[row] && find_real(static_cast<OwnRow>(row)) != nullptr) again = true;
+  }
 }
 
 void restore_objects() noexcept {
@@ -246,33 +316,63 @@ void restore_objects() noexcept {
   g_patched = false;
 }
 
+namespace {
+
+bool may_follow() { return t_slow == 0 && is_watching() && !in_vfork_child(); }
+
 // The loader needs to know its caller for a name without a directory, which it looks for along the
-// caller's search path, and for one with a `$`. With the preload library, only objects that are
-// told to bind to their own libraries first come past it.
+// caller's search path, and for one with a `$`.
+bool needs_caller(const char* file) {
+  return std::strchr(file, '/') == nullptr || std::strchr(file, '$') != nullptr;
+}
+
+}  // namespace
+
+void expect_library() noexcept { g_stale.store(true); }
+
+// With the preload library, only objects that are told to bind to their own libraries first come
+// past it.
 bool can_follow_dlopen(const char* file, int mode) noexcept {
-  if (t_slow != 0 || !is_watching() || in_vfork_child()) return false;
+  if (!may_follow()) return false;
   if (file == nullptr || (is_preload() && (mode & RTLD_DEEPBIND) == 0)) return false;
-  if (std::strchr(file, '/') != nullptr && std::strchr(file, '$') == nullptr) return true;
-  g_stale.store(true);
+  if (!needs_caller(file)) return true;
+  expect_library();
+  return false;
+}
+
+bool can_follow_dlmopen(const char* file) noexcept {
+  if (!may_follow() || file == nullptr) return false;
+  if (!needs_caller(file)) return true;
+  expect_library();
   return false;
 }
 
 // Whoever loads a library asks for its functions before they are called.
 void before_dlsym() noexcept {
-  if (!g_stale.load(std::memory_order_relaxed) || t_slow != 0 || !is_watching() || in_vfork_child())
-    return;
+  if (!g_stale.load(std::memory_order_relaxed) || !may_follow()) return;
   SlowPath slow;
   g_stale.store(false);
   patch_objects();
 }
 
-void* followed_dlopen(const char* file, int mode) {
-  void* handle = real<void*(const char*, int)>(Row::dlopen)(file, mode);
+namespace {
+
+void* followed(void* handle) {
   if (handle != nullptr) {
     SlowPath slow;
     patch_objects();
   }
   return handle;
+}
+
+}  // namespace
+
+void* followed_dlopen(const char* file, int mode) {
+  return followed(real<void*(const char*, int)>(OwnRow::dlopen)(file, mode));
+}
+
+void* followed_dlmopen(long space, const char* file, int mode) {
+  return followed(real<void*(long, const char*, int)>(OwnRow::dlmopen)(space, file, mode));
 }
 
 }  // namespace dft::intercept

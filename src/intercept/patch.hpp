@@ -17,7 +17,11 @@ bool is_import_of_program(const char* symbol, const void* address) noexcept;
 // be looked at afterwards.
 bool can_follow_dlopen(const char* file, int mode) noexcept;
 void* followed_dlopen(const char* file, int mode);
-// Looks at libraries that were loaded unobserved.
+// The same with a name space.
+bool can_follow_dlmopen(const char* file) noexcept;
+void* followed_dlmopen(long space, const char* file, int mode);
+// A library is about to be loaded unobserved, and is looked at when somebody asks for a function.
+void expect_library() noexcept;
 void before_dlsym() noexcept;
 
 }  // namespace dft::intercept

@@ -23,13 +23,33 @@ enum class Key : std::uint8_t {
 // The table's families of functions, which can be switched off one by one.
 enum class Set : std::uint8_t { POSIX, STDIO, kCount };
 
-enum class Row : std::uint16_t {
+// Which libc a call goes to: the program's own, or that of a name space of its own
+// (other_libc.hpp), with other functions, other streams and another errno. The wrappers are made
+// for both, from the same sources.
+enum class Libc : std::uint8_t { kOwn, kOther };
+template <Libc>
+struct RowsOf {
+  enum class Row : std::uint16_t {
 #define DFT_ROW(set, symbol, ...) symbol,
 #define DFT_ODD(set, symbol, ...) symbol,
 #include "intercept/table.def"
-  kCount
+    kCount
+  };
 };
-inline constexpr auto kRows = static_cast<std::size_t>(Row::kCount);
+using OwnRow = RowsOf<Libc::kOwn>::Row;
+using OtherRow = RowsOf<Libc::kOther>::Row;
+#ifdef DFT_OTHER_LIBC
+using Row = OtherRow;
+#else
+using Row = OwnRow;
+#endif
+inline constexpr auto kRows = static_cast<std::size_t>(OwnRow::kCount);
+template <class AnyRow>
+constexpr std::size_t index_of(AnyRow row) {
+  return static_cast<std::size_t>(row);
+}
+template <auto row>
+inline constexpr bool kIsOwn = std::is_same_v<decltype(row), OwnRow>;
 
 // What recording a call needs, known once interception begins.
 struct Ids {
@@ -64,7 +84,12 @@ struct alignas(32) RowState {
   std::atomic<std::uint32_t> name;
 };
 [[gnu::visibility("hidden")]] extern RowState g_row_state[kRows];
-void* find_real(Row row) noexcept;
+// Where everybody's calls go, if there is such a function.
+void look_up(OwnRow row) noexcept;
+// The same for a function that somebody calls: there is one.
+void* find_real(OwnRow row) noexcept;
+void* find_real(OtherRow row) noexcept;
+int errno_of_other() noexcept;
 long missing() noexcept;
 void* missing_pointer() noexcept;
 
@@ -76,16 +101,33 @@ struct Result<R(A...)> {
 };
 
 template <class F>
-[[gnu::always_inline]] inline F* real(Row row) noexcept {
-  void* fn = g_row_state[static_cast<std::size_t>(row)].real.load(std::memory_order_relaxed);
-  if (fn == nullptr) [[unlikely]] {
-    fn = find_real(row);
-    if (fn == nullptr) {
-      fn = std::is_pointer_v<typename Result<F>::type> ? reinterpret_cast<void*>(missing_pointer)
-                                                       : reinterpret_cast<void*>(missing);
-    }
+F* found_or_missing(void* fn) noexcept {
+  if (fn == nullptr) {
+    fn = std::is_pointer_v<typename Result<F>::type> ? reinterpret_cast<void*>(missing_pointer)
+                                                     : reinterpret_cast<void*>(missing);
   }
   return reinterpret_cast<F*>(fn);
+}
+template <class F>
+[[gnu::always_inline]] inline F* real(OwnRow row) noexcept {
+  void* fn = g_row_state[index_of(row)].real.load(std::memory_order_relaxed);
+  if (fn == nullptr) [[unlikely]]
+    return found_or_missing<F>(find_real(row));
+  return reinterpret_cast<F*>(fn);
+}
+template <class F>
+F* real(OtherRow row) noexcept {
+  return found_or_missing<F>(find_real(row));
+}
+
+// Why the call has failed, as the libc that made it says.
+template <auto row>
+int reason() noexcept {
+  if constexpr (kIsOwn<row>) {
+    return errno;
+  } else {
+    return errno_of_other();
+  }
 }
 
 // The arguments of one call in the form of the record.
@@ -192,7 +234,7 @@ constexpr Moved both_ways(T n) {
 }
 constexpr Moved moves_nothing() { return {0, 0}; }
 
-void emit(buffer::ThreadState* t, Row row, std::uint64_t start, std::uint64_t end,
+void emit(buffer::ThreadState* t, std::size_t row, std::uint64_t start, std::uint64_t end,
           Note& note) noexcept;
 
 // Results that say more than their type in C. All have the same form for the caller.
@@ -246,17 +288,15 @@ constexpr const char* given(R ret, const char* text) {
 }
 
 // Makes a row's short records possible: says once what their words mean.
-void name_words(Row row, bool has_file, const Key* keys, std::size_t count) noexcept;
+void name_words(std::size_t row, bool has_file, const Key* keys, std::size_t count) noexcept;
 
-template <Row row, class R, class... F>
+template <auto row, class R, class... F>
 void name_words(bool has_file, const F&... numbers) noexcept {
-  if (g_row_state[static_cast<std::size_t>(row)].shape[has_file].load(std::memory_order_relaxed) !=
-      0)
-    return;
+  if (g_row_state[index_of(row)].shape[has_file].load(std::memory_order_relaxed) != 0) return;
   constexpr std::size_t kCount = sizeof...(F) + (kIsNumber<R> ? 1 : 0);
   static_assert(kCount + 1 <= record::kMostShapeWords);
   const Key keys[kCount + 1] = {numbers.key..., Key::ret};
-  name_words(row, has_file, keys, kCount);
+  name_words(index_of(row), has_file, keys, kCount);
 }
 
 inline void put_file(buffer::ThreadState& t, Note& note, Key key, File& file, int fd) noexcept {
@@ -280,7 +320,7 @@ inline void put_field(buffer::ThreadState& t, Note& note, const Second& f) noexc
 }
 
 // The general way: arguments of all kinds, files that the trace does not know yet, signal handlers.
-template <Row row, class R, class... F>
+template <auto row, class R, class... F>
 [[gnu::noinline, gnu::cold]] void record_slowly(buffer::ThreadState& t, File* file, int fd,
                                                 std::uint64_t start, std::uint64_t end, R ret,
                                                 const F&... fields) {
@@ -293,9 +333,9 @@ template <Row row, class R, class... F>
     if constexpr (kIsNumber<R>)
       note.put(Key::ret, record::ArgType::kInt, static_cast<std::uint64_t>(ret));
     if (has_failed(ret))
-      note.put(Key::errno_, record::ArgType::kInt, static_cast<std::uint64_t>(errno));
+      note.put(Key::errno_, record::ArgType::kInt, static_cast<std::uint64_t>(reason<row>()));
   }
-  emit(&t, row, start, end, note);
+  emit(&t, index_of(row), start, end, note);
 }
 
 // Eight bytes at a time, as they will be read: a wider read of narrower stores would wait for them.
@@ -318,7 +358,7 @@ static_assert(offsetof(record::Call, kind) == 4 && offsetof(record::Call, flags)
 
 // A call with numbers only, straight into the thread's chunk, where nothing unusual is in the way.
 // With a file whose hash is known, or with none.
-template <Row row, bool kHasFile, class R, class... F>
+template <auto row, bool kHasFile, class R, class... F>
 [[gnu::always_inline]] inline bool record_quickly(buffer::ThreadState& t, std::uint64_t hash,
                                                   std::uint64_t start, std::uint64_t end, R ret,
                                                   const F&... numbers) {
@@ -329,7 +369,7 @@ template <Row row, bool kHasFile, class R, class... F>
   constexpr std::uint64_t kNested = static_cast<std::uint64_t>(record::kNested) << 40;
   buffer::Lane& lane = t.lane;
   const std::uint64_t shape =
-      g_row_state[static_cast<std::size_t>(row)].shape[kHasFile].load(std::memory_order_relaxed);
+      g_row_state[index_of(row)].shape[kHasFile].load(std::memory_order_relaxed);
   const std::uint64_t duration = end - start;
   if (lane.busy || shape == 0 || duration >> 32 != 0 || t.level >= 0xfffe ||
       t.handed_seen != buffer::g_handed.load(std::memory_order_relaxed)) [[unlikely]] {
@@ -361,11 +401,11 @@ template <Row row, bool kHasFile, class R, class... F>
   return true;
 }
 
-template <Row row, class R, class... F>
+template <auto row, class R, class... F>
 [[gnu::always_inline]] inline void record_call(buffer::ThreadState& t, File* file, int fd,
                                                std::uint64_t start, std::uint64_t end, R ret,
                                                const F&... fields) {
-  if constexpr ((std::is_same_v<F, Number> && ...)) {
+  if constexpr (kIsOwn<row> && (std::is_same_v<F, Number> && ...)) {
     if (!has_failed(ret)) [[likely]] {
       if (file == nullptr) {
         if (record_quickly<row, false>(t, 0, start, end, ret, fields...)) return;
@@ -400,7 +440,7 @@ template <Row row, class R, class... F>
 }
 
 // About open files: whether they are traced is known before the call.
-template <Row row, Set set, class Call, class Bytes, class... F>
+template <auto row, Set set, class Call, class Bytes, class... F>
 [[gnu::always_inline]] inline auto probe_open(buffer::ThreadState& t, File* file, bool traced,
                                               int fd, Call call, Bytes bytes, F... fields) {
   if (!traced) {
@@ -416,7 +456,7 @@ template <Row row, Set set, class Call, class Bytes, class... F>
   return ret;
 }
 
-template <Row row, Set set, class Call, class... F>
+template <auto row, Set set, class Call, class... F>
 [[gnu::always_inline]] inline auto probe(Descriptor about, Call call, F... fields) {
   buffer::ThreadState* t = watch(set);
   if (t == nullptr) [[unlikely]]
@@ -425,7 +465,7 @@ template <Row row, Set set, class Call, class... F>
   return probe_open<row, set>(*t, file, file->traced, about.fd, call, fields...);
 }
 
-template <Row row, Set set, class Call, class... F>
+template <auto row, Set set, class Call, class... F>
 [[gnu::always_inline]] inline auto probe(Descriptors about, Call call, F... fields) {
   buffer::ThreadState* t = watch(set);
   if (t == nullptr) [[unlikely]]
@@ -450,7 +490,7 @@ struct InMemory {
   }
 };
 
-template <Row row, Set set, class Call, class Bytes, class... F>
+template <auto row, Set set, class Call, class Bytes, class... F>
 [[gnu::always_inline]] inline auto probe(Stream about, Call call, Bytes bytes, F... fields) {
   buffer::ThreadState* t = watch(set);
   if (t == nullptr) [[unlikely]]
@@ -473,7 +513,7 @@ constexpr bool follows_reading(int error) {
 }
 
 // About paths, which are read only once the kernel has accepted them.
-template <Row row, Set set, bool kTwo = false, class Can, class Quick, class Find, class Call,
+template <auto row, Set set, bool kTwo = false, class Can, class Quick, class Find, class Call,
           class Bytes, class... F>
 [[gnu::always_inline]] inline auto probe_path(Can can_be_read, Quick may_be, Find find, Call call,
                                               Bytes bytes, F... fields) {
@@ -482,7 +522,8 @@ template <Row row, Set set, bool kTwo = false, class Can, class Quick, class Fin
     return call();
   const std::uint64_t start = record::ticks();
   const auto ret = call();
-  const bool readable = !has_failed(ret) || (!kTwo && follows_reading(errno)) || can_be_read();
+  const bool readable =
+      !has_failed(ret) || (!kTwo && follows_reading(reason<row>())) || can_be_read();
   if (readable && !may_be()) {
     count_filtered(*t, bytes(ret));
     return ret;
@@ -504,7 +545,7 @@ template <Row row, Set set, bool kTwo = false, class Can, class Quick, class Fin
   return ret;
 }
 
-template <Row row, Set set, class Call, class... F>
+template <auto row, Set set, class Call, class... F>
 [[gnu::always_inline]] inline auto probe(Path about, Call call, F... fields) {
   const auto find = [about](bool& traced) {
     File* file = file_at(about.directory, about.path);
@@ -515,7 +556,7 @@ template <Row row, Set set, class Call, class... F>
                               [about] { return may_be_traced(about.path); }, find, call, fields...);
 }
 
-template <Row row, Set set, class Call, class... F>
+template <auto row, Set set, class Call, class... F>
 [[gnu::always_inline]] inline auto probe(Paths about, Call call, F... fields) {
   const auto may_be = [about] { return may_be_traced(about.path) || may_be_traced(about.other); };
   const auto find = [about](bool& traced) {
@@ -529,7 +570,7 @@ template <Row row, Set set, class Call, class... F>
 }
 
 // About something that lies below no directory.
-template <Row row, Set set, class Call, class... F>
+template <auto row, Set set, class Call, class... F>
 [[gnu::always_inline]] inline auto probe(Unnamed, Call call, F... fields) {
   buffer::ThreadState* t = watch(set);
   if (t == nullptr) [[unlikely]]
@@ -538,7 +579,7 @@ template <Row row, Set set, class Call, class... F>
 }
 
 // About processes: always recorded.
-template <Row row, Set set, class Call, class Bytes, class... F>
+template <auto row, Set set, class Call, class Bytes, class... F>
 [[gnu::always_inline]] inline auto probe(Nothing, Call call, Bytes bytes, F... fields) {
   buffer::ThreadState* t = watch(set);
   if (t == nullptr) [[unlikely]]

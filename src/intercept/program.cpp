@@ -8,7 +8,9 @@
 #include <cstring>
 #include <string_view>
 
-#include "record/sys.hpp"
+#include "intercept/intercept.hpp"
+#include "record/slow_path.hpp"
+#include "session/session.hpp"
 
 namespace dft::intercept {
 namespace {
@@ -130,7 +132,9 @@ bool is_preloaded(char* const* environment) noexcept {
 
 Untraced why_untraced(const char* path, bool search, char* const* environment,
                       char (&name)[56]) noexcept {
-  static char found[4096];  // under the caller's lock
+  static Lock lock;
+  static char found[4096];
+  Locked locked(lock);
   const bool by_name = search && std::strchr(path, '/') == nullptr;
   if (by_name && !search_path(path, found)) return Untraced::kNo;
   const char* program = by_name ? found : path;
@@ -139,6 +143,19 @@ Untraced why_untraced(const char* path, bool search, char* const* environment,
   const Untraced why = look_at(program, 0);
   if (why != Untraced::kNo) return why;
   return is_preloaded(environment) ? Untraced::kNo : Untraced::kNotPreloaded;
+}
+
+Program look_at_program(const char* path, bool search, char* const* environment) noexcept {
+  Program program;
+  if (!is_preload()) return program;
+  SlowPath slow;
+  program.why = why_untraced(path, search, environment, program.name);
+  program.must_not_preload = program.why == Untraced::kOtherLibc && is_preloaded(environment);
+  return program;
+}
+
+void note_program(const Program& program) noexcept {
+  if (program.why != Untraced::kNo) session::note_untraced(program.name, program.why);
 }
 
 }  // namespace dft::intercept

@@ -9,7 +9,11 @@
 
 // Where a wrapper of the row `symbol` is defined. C linkage and a name of its own: no prototype of
 // libc, with its attributes and inline versions, can be in the way.
+#ifdef DFT_OTHER_LIBC
+#define DFT_WRAPPER(symbol) dftracer_other_##symbol
+#else
 #define DFT_WRAPPER(symbol) dftracer_wrap_##symbol
+#endif
 
 // The macros of a row's last columns: evaluated after the call, when `ret` is known.
 #define DFT_AFTER(value) [&]([[maybe_unused]] auto ret) { return value; }

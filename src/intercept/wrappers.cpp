@@ -6,8 +6,11 @@ using dft::intercept::kRows;
 using dft::intercept::Set;
 using dft::intercept::Wrapper;
 
-#define DFT_ROW(set, symbol, ...) extern "C" void dftracer_wrap_##symbol();
-#define DFT_ODD(set, symbol, shown) extern "C" void dftracer_wrap_##symbol();
+#define DFT_BOTH(symbol)                    \
+  extern "C" void dftracer_wrap_##symbol(); \
+  extern "C" void dftracer_other_##symbol();
+#define DFT_ROW(set, symbol, ...) DFT_BOTH(symbol)
+#define DFT_ODD(set, symbol, shown) DFT_BOTH(symbol)
 #include "intercept/table.def"
 
 extern "C" __attribute__((visibility("default"))) constinit const Wrapper dftracer_wrappers[] = {
@@ -16,3 +19,13 @@ extern "C" __attribute__((visibility("default"))) constinit const Wrapper dftrac
 #include "intercept/table.def"
 };
 static_assert(std::size(dftracer_wrappers) == kRows);
+
+// Those for the libcs of other name spaces, by the same rows.
+using Function = void();
+extern "C" Function* const dftracer_other_wrappers[];
+extern "C" [[gnu::visibility("hidden")]] constinit Function* const dftracer_other_wrappers[] = {
+#define DFT_ROW(set, symbol, ...) dftracer_other_##symbol,
+#define DFT_ODD(set, symbol, ...) dftracer_other_##symbol,
+#include "intercept/table.def"
+};
+static_assert(std::size(dftracer_other_wrappers) == kRows);

@@ -291,3 +291,42 @@ def test_a_program_built_for_a_newer_libc(place: Path) -> None:
     assert run.result.stdout == "12 3.25 word 34, 12 34\n"
     calls = ["fopen", "fscanf", "vfscanf", "freopen", "scanf", "vscanf", "fclose"]
     assert names(run.one, file) == calls
+
+
+PRIVATE = r"""
+#include <linux/aio_abi.h>
+int io_submit(void* context, long count, struct iocb** requests) {
+  return context != 0 && requests[0]->aio_fildes > 2 ? (int)count : -22;
+}
+"""
+PRIVATE_USER = r"""
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <unistd.h>
+int io_submit(void* context, long count, struct iocb** requests);
+int work(const char* path) {
+  struct iocb request = {.aio_fildes = (unsigned)open(path, O_WRONLY | O_CREAT, 0600)};
+  struct iocb* requests[] = {&request};
+  const int submitted = io_submit(&request, 1, requests);
+  close((int)request.aio_fildes);
+  return submitted == 1 ? 0 : submitted;
+}
+"""
+
+
+@intercept.IN_EACH_MODE
+@pytest.mark.parametrize("way", ["local", "lazy", "deep", "again"])
+def test_a_function_of_a_library_that_only_its_user_sees(place: Path, mode: str, way: str) -> None:
+    """As extensions of Python bring libaio with them: nobody else finds its functions by name."""
+    folder = place.parent / "lib"
+    folder.mkdir()
+    for name, text in (("private", PRIVATE), ("user", PRIVATE_USER)):
+        (folder / f"{name}.c").write_text(text)
+    private, user = folder / "libprivate.so", folder / "libuser.so"
+    command("cc", "-shared", "-fPIC", folder / "private.c", "-o", private)
+    linked = ("-L", folder, "-lprivate", f"-Wl,-rpath,{folder}")
+    command("cc", "-shared", "-fPIC", folder / "user.c", *linked, "-o", user)
+    file = place / "file"
+    program = intercept.program("cov_dl", mode)
+    run = intercept.traced(program, way, user, file, mode=mode, cwd=place)
+    assert names(run.one, file) == ["open", "io_submit", "close"] * (5 if way == "again" else 1)

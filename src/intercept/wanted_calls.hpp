@@ -1,4 +1,5 @@
-// Entries that cannot be functions of C++: they must leave the caller's frame as they found it.
+// Which of the calls that a program makes through syscall() are looked at: dftracer_wanted_calls,
+// a byte for each number, which the entry of syscall reads (entry.cpp).
 #pragma once
 
 namespace dft::intercept {
