@@ -1,10 +1,10 @@
 #include "sink/bare_thread.hpp"
 
-#include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstring>
 #include <ctime>
 
@@ -80,28 +80,49 @@ bool find_locals(const void* variable, Locals& locals) noexcept {
   return locals.below != 0;
 }
 
+// Where the object lies that has this address. Unlike dladdr, it looks at no symbols, of which libc
+// has thousands.
+struct Extent {
+  std::uintptr_t inside;
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+
+  [[nodiscard]] bool has(std::uintptr_t address) const { return address >= begin && address < end; }
+};
+
+int look_for_extent(dl_phdr_info* object, std::size_t, void* argument) noexcept {
+  auto& extent = *static_cast<Extent*>(argument);
+  std::uintptr_t begin = ~std::uintptr_t{0};
+  std::uintptr_t end = 0;
+  for (unsigned i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr) & part = object->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD) continue;
+    begin = std::min(begin, object->dlpi_addr + part.p_vaddr);
+    end = std::max(end, object->dlpi_addr + part.p_vaddr + part.p_memsz);
+  }
+  if (extent.inside < begin || extent.inside >= end) return 0;
+  extent.begin = begin;
+  extent.end = end;
+  return 1;
+}
+
 template <class Function>
-const void* object_of(Function* function) noexcept {
-  Dl_info info{};
-  return ::dladdr(reinterpret_cast<const void*>(function), &info) != 0 ? info.dli_fbase : nullptr;
+std::uintptr_t address_of(Function* function) noexcept {
+  return reinterpret_cast<std::uintptr_t>(function);
 }
 
 // What the writer's code asks of libc is libc's own, not that of a sanitizer, of a profiler or of
 // whoever fakes the time: those keep books about threads.
 bool libc_is_itself() noexcept {
-  const void* libc = object_of(::gnu_get_libc_version);
-  const void* found[] = {
-      object_of<void*(void*, const void*, std::size_t)>(std::memcpy),
-      object_of<void*(void*, const void*, std::size_t)>(std::memmove),
-      object_of<void*(void*, int, std::size_t)>(std::memset),
-      object_of<int(const void*, const void*, std::size_t)>(std::memcmp),
-      object_of<const void*(const void*, int, std::size_t)>(std::memchr),
-      object_of<std::size_t(const char*)>(std::strlen),
-      object_of<int(clockid_t, timespec*)>(::clock_gettime),
-  };
-  for (const void* object : found)
-    if (object != libc) return false;
-  return libc != nullptr;
+  Extent libc{address_of(::gnu_get_libc_version)};
+  ::dl_iterate_phdr(look_for_extent, &libc);
+  return libc.has(address_of<void*(void*, const void*, std::size_t)>(std::memcpy)) &&
+         libc.has(address_of<void*(void*, const void*, std::size_t)>(std::memmove)) &&
+         libc.has(address_of<void*(void*, int, std::size_t)>(std::memset)) &&
+         libc.has(address_of<int(const void*, const void*, std::size_t)>(std::memcmp)) &&
+         libc.has(address_of<const void*(const void*, int, std::size_t)>(std::memchr)) &&
+         libc.has(address_of<std::size_t(const char*)>(std::strlen)) &&
+         libc.has(address_of<int(clockid_t, timespec*)>(::clock_gettime));
 }
 
 // The one thread. Kept when it ends, for the next.
