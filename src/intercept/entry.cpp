@@ -22,7 +22,7 @@ extern "C" void* DFT_WRAPPER(before_dlopen)(const char* file, int mode) {
   if constexpr (kIsOwn<Row::dlopen>) {
     if (can_follow_dlopen(file, mode)) return reinterpret_cast<void*>(followed_dlopen);
   } else {
-    expect_library();
+    expect_library(Which::kOthers);
   }
   return reinterpret_cast<void*>(real<void*(const char*, int)>(Row::dlopen));
 }
@@ -32,7 +32,7 @@ extern "C" void* DFT_WRAPPER(before_dlmopen)(Lmid_t, const char* file) {
   if constexpr (kIsOwn<Row::dlmopen>) {
     if (can_follow_dlmopen(file)) return reinterpret_cast<void*>(followed_dlmopen);
   } else {
-    expect_library();
+    expect_library(Which::kOthers);
   }
   return reinterpret_cast<void*>(real<void*(Lmid_t, const char*, int)>(Row::dlmopen));
 }

@@ -199,7 +199,7 @@ void begin() noexcept try {
   g_details.store(config.inc_metadata);
   choose_way_back();
   watch_sets(!config.disable_posix, !config.disable_stdio);
-  if (!is_preload()) patch_objects();
+  patch_objects(unpreloaded());
 } catch (...) {
   end();
 }

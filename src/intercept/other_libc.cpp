@@ -86,8 +86,8 @@ void meet(OtherLibc& libc, void* handle) noexcept {
 
 }  // namespace
 
-void meet_others() noexcept {
-  if (dftracer_own_space.common.r_version < kHasNext) return;
+bool meet_others() noexcept {
+  if (dftracer_own_space.common.r_version < kHasNext) return false;
   for (const Debug* space = dftracer_own_space.next; space != nullptr; space = space->next) {
     link_map* first = space->common.r_map;
     Lmid_t number = 0;
@@ -100,6 +100,7 @@ void meet_others() noexcept {
     g_others[number].known_by.store(space);
   }
   ::dlerror();  // what was not found is no news for the program
+  return true;
 }
 
 void* other_real(unsigned space, std::size_t row) noexcept {
@@ -127,7 +128,7 @@ int errno_of_other() noexcept { return *of_this_call().errno_at.load()(); }
 
 namespace dft::intercept {
 
-void meet_others() noexcept {}
+bool meet_others() noexcept { return false; }
 void* other_real(unsigned, std::size_t) noexcept { return nullptr; }
 void* other_entry(unsigned, std::size_t) noexcept { return nullptr; }
 const link_map* other_objects(unsigned) noexcept { return nullptr; }

@@ -12,9 +12,9 @@ namespace dft::intercept {
 // As many as the loader makes, beside the program's own.
 inline constexpr unsigned kMostOthers = 15;
 
-// Looks up the functions of all that are there. Asks the loader, so it must not be called from
-// inside of it.
-void meet_others() noexcept;
+// Looks up the functions of all that are there; false if there are none. Asks the loader, so it
+// must not be called from inside of it.
+bool meet_others() noexcept;
 
 // Of the name space with this number: where its calls go, and the entry that stands in for it.
 // nullptr where there is none.

@@ -184,6 +184,7 @@ void exchange(const Object& object, ElfW(Addr) slot, const Ways& ways, bool patc
 // What one look at all objects is to do, and what it finds.
 struct Walk {
   bool patching;
+  Which which;
   ElfW(Addr) own;
   ElfW(Addr) kernels;
   bool others_seen;
@@ -235,21 +236,22 @@ void look_at(const link_map& map, Space space, Walk& what) {
 
 int visit(dl_phdr_info* info, std::size_t, void* data) {
   auto& what = *static_cast<Walk*>(data);
-  if (!what.others_seen) {  // once, while the loader is locked
+  if (!what.others_seen) {  // while the loader is locked
     what.others_seen = true;
     for (Space space = 1; space <= kMostOthers; ++space) {
       for (const link_map* map = other_objects(space); map != nullptr; map = map->l_next)
         look_at(*map, space, what);
     }
   }
+  if (what.which == Which::kOthers) return 1;
   look_at(*info, 0, what);
   return 0;
 }
 
-std::bitset<kRows> each_object(bool patching) {
+std::bitset<kRows> each_object(bool patching, Which which) {
   index_rows();
-  Walk what{
-      patching, reinterpret_cast<ElfW(Addr)>(&g_rows), ::getauxval(AT_SYSINFO_EHDR), false, {}};
+  Walk what{patching, which, reinterpret_cast<ElfW(Addr)>(&g_rows), ::getauxval(AT_SYSINFO_EHDR),
+            false,    {}};
   ::dl_iterate_phdr(visit, &what);
   return what.unknown;
 }
@@ -278,7 +280,7 @@ int look_for_import(dl_phdr_info* info, std::size_t, void* data) {
 
 Lock g_lock;
 bool g_patched = false;
-std::atomic<bool> g_stale{false};  // a library may have come that nobody has looked at
+std::atomic<Which> g_stale{Which::kNone};  // where a library may have come that nobody looked at
 
 bool is_watching() {
   return g_watched[static_cast<std::size_t>(Set::POSIX)].load(std::memory_order_relaxed) ||
@@ -295,13 +297,13 @@ bool is_import_of_program(const char* symbol, const void* address) noexcept {
 
 // The loader may be asked for functions only while it is not locked, and neither are we: another
 // thread may be inside of it, in the constructor of a library that asks us in turn.
-void patch_objects() noexcept {
-  meet_others();
+void patch_objects(Which which) noexcept {
+  if (!meet_others() && which == Which::kOthers) return;
   for (bool again = true; again;) {
     std::bitset<kRows> unknown;
     {
       Locked locked(g_lock);
-      unknown = each_object(true);
+      unknown = each_object(true, which);
       g_patched = true;
     }
     again = false;
@@ -312,7 +314,7 @@ void patch_objects() noexcept {
 
 void restore_objects() noexcept {
   Locked locked(g_lock);
-  if (g_patched) each_object(false);
+  if (g_patched) each_object(false, Which::kAll);
   g_patched = false;
 }
 
@@ -328,7 +330,13 @@ bool needs_caller(const char* file) {
 
 }  // namespace
 
-void expect_library() noexcept { g_stale.store(true); }
+Which unpreloaded() noexcept { return is_preload() ? Which::kOthers : Which::kAll; }
+
+void expect_library(Which which) noexcept {
+  Which now = g_stale.load();
+  while (now < which && !g_stale.compare_exchange_weak(now, which)) {
+  }
+}
 
 // With the preload library, only objects that are told to bind to their own libraries first come
 // past it.
@@ -336,31 +344,30 @@ bool can_follow_dlopen(const char* file, int mode) noexcept {
   if (!may_follow()) return false;
   if (file == nullptr || (is_preload() && (mode & RTLD_DEEPBIND) == 0)) return false;
   if (!needs_caller(file)) return true;
-  expect_library();
+  expect_library(Which::kAll);
   return false;
 }
 
 bool can_follow_dlmopen(const char* file) noexcept {
   if (!may_follow() || file == nullptr) return false;
   if (!needs_caller(file)) return true;
-  expect_library();
+  expect_library(unpreloaded());
   return false;
 }
 
 // Whoever loads a library asks for its functions before they are called.
 void before_dlsym() noexcept {
-  if (!g_stale.load(std::memory_order_relaxed) || !may_follow()) return;
+  if (g_stale.load(std::memory_order_relaxed) == Which::kNone || !may_follow()) return;
   SlowPath slow;
-  g_stale.store(false);
-  patch_objects();
+  patch_objects(g_stale.exchange(Which::kNone));
 }
 
 namespace {
 
-void* followed(void* handle) {
+void* followed(void* handle, Which which) {
   if (handle != nullptr) {
     SlowPath slow;
-    patch_objects();
+    patch_objects(which);
   }
   return handle;
 }
@@ -368,11 +375,12 @@ void* followed(void* handle) {
 }  // namespace
 
 void* followed_dlopen(const char* file, int mode) {
-  return followed(real<void*(const char*, int)>(OwnRow::dlopen)(file, mode));
+  return followed(real<void*(const char*, int)>(OwnRow::dlopen)(file, mode), Which::kAll);
 }
 
 void* followed_dlmopen(long space, const char* file, int mode) {
-  return followed(real<void*(long, const char*, int)>(OwnRow::dlmopen)(space, file, mode));
+  return followed(real<void*(long, const char*, int)>(OwnRow::dlmopen)(space, file, mode),
+                  unpreloaded());
 }
 
 }  // namespace dft::intercept
