@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include "intercept/object.hpp"
 #include "intercept/wrappers.hpp"
 
 #if defined(__x86_64__)
@@ -73,34 +74,53 @@ OtherLibc g_others[kMostOthers + 1];
 
 OtherLibc& of_this_call() noexcept { return g_others[dftracer_other_call >> 16]; }
 
-// The name space may be another one than the last time: its number is given again. What is not
-// among the dependencies of its first library may have been found through another one.
-void meet(OtherLibc& libc, void* handle) noexcept {
-  const auto errno_at = reinterpret_cast<int* (*)()>(::dlsym(handle, "__errno_location"));
-  const bool same = errno_at == libc.errno_at.exchange(errno_at);
+// What others get under this name in a name space: its libc's, or that of the first that has it.
+struct Offers {
+  const link_map* objects;
+  Object libc;
+
+  [[nodiscard]] void* function(const char* name) const noexcept {
+    void* found = libc.function(name);
+    Object object;
+    for (const link_map* map = objects; map != nullptr && found == nullptr; map = map->l_next)
+      if (describe(*map, object)) found = object.function(name);
+    return found;
+  }
+};
+
+bool find_libc(Offers& offers) noexcept {
+  for (const link_map* map = offers.objects; map != nullptr; map = map->l_next)
+    if (describe(*map, offers.libc) && offers.libc.is_called("libc.so.6")) return true;
+  return false;
+}
+
+// All of them each time: the number of a name space is given again. The loader is not asked: it is
+// locked, and to ask it for a name space that has just gone would leave it so for ever (glibc's
+// dlmopen fails without unlocking).
+void meet(OtherLibc& libc, const link_map* objects) noexcept {
+  Offers offers{objects, {}};
+  void* errno_at = find_libc(offers) ? offers.libc.function("__errno_location") : nullptr;
+  libc.errno_at.store(reinterpret_cast<int* (*)()>(errno_at));
   for (std::size_t row = 0; row < kRows; ++row) {
-    void* found = errno_at != nullptr ? ::dlsym(handle, kWrappers[row].symbol) : nullptr;
-    if (found != nullptr || !same) libc.real[row].store(found, std::memory_order_relaxed);
+    void* found = errno_at != nullptr ? offers.function(kWrappers[row].symbol) : nullptr;
+    libc.real[row].store(found, std::memory_order_relaxed);
   }
 }
 
 }  // namespace
 
-bool meet_others() noexcept {
-  if (dftracer_own_space.common.r_version < kHasNext) return false;
+bool has_others() noexcept { return dftracer_own_space.common.r_version >= kHasNext; }
+
+void meet_others() noexcept {
+  if (!has_others()) return;
   for (const Debug* space = dftracer_own_space.next; space != nullptr; space = space->next) {
     link_map* first = space->common.r_map;
     Lmid_t number = 0;
     if (first == nullptr || ::dlinfo(first, RTLD_DI_LMID, &number) != 0) continue;
     if (number < 1 || number > static_cast<Lmid_t>(kMostOthers)) continue;
-    void* handle = ::dlmopen(number, first->l_name, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == nullptr) continue;
-    meet(g_others[number], handle);
-    ::dlclose(handle);
+    meet(g_others[number], first);
     g_others[number].known_by.store(space);
   }
-  ::dlerror();  // what was not found is no news for the program
-  return true;
 }
 
 void* other_real(unsigned space, std::size_t row) noexcept {
@@ -128,7 +148,8 @@ int errno_of_other() noexcept { return *of_this_call().errno_at.load()(); }
 
 namespace dft::intercept {
 
-bool meet_others() noexcept { return false; }
+bool has_others() noexcept { return false; }
+void meet_others() noexcept {}
 void* other_real(unsigned, std::size_t) noexcept { return nullptr; }
 void* other_entry(unsigned, std::size_t) noexcept { return nullptr; }
 const link_map* other_objects(unsigned) noexcept { return nullptr; }

@@ -12,15 +12,16 @@ namespace dft::intercept {
 // As many as the loader makes, beside the program's own.
 inline constexpr unsigned kMostOthers = 15;
 
-// Looks up the functions of all that are there; false if there are none. Asks the loader, so it
-// must not be called from inside of it.
-bool meet_others() noexcept;
+// Whether there is one, or was.
+bool has_others() noexcept;
+// Looks up the functions of all that are there. Under the loader's lock, like what follows.
+void meet_others() noexcept;
 
 // Of the name space with this number: where its calls go, and the entry that stands in for it.
 // nullptr where there is none.
 void* other_real(unsigned space, std::size_t row) noexcept;
 void* other_entry(unsigned space, std::size_t row) noexcept;
-// The first of its objects, nullptr without any. Under the loader's lock.
+// The first of its objects, nullptr without any.
 const link_map* other_objects(unsigned space) noexcept;
 
 }  // namespace dft::intercept

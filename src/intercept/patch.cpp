@@ -7,14 +7,13 @@
 #include <bitset>
 
 #include "intercept/intercept.hpp"
+#include "intercept/object.hpp"
 #include "intercept/other_libc.hpp"
 #include "intercept/vfork.hpp"
 #include "intercept/wrappers.hpp"
 
 namespace dft::intercept {
 namespace {
-
-constexpr std::size_t kPage = 4096;
 
 // Rows by the hash of their symbol: an object may import thousands.
 constexpr std::size_t kSlots = 2048;
@@ -44,23 +43,6 @@ int find_row(const char* symbol) {
   return -1;
 }
 
-struct Object {
-  ElfW(Addr) base;
-  const ElfW(Sym) * symbols;
-  const char* names;
-  const ElfW(Rela) * tables[2];
-  std::size_t sizes[2];
-  ElfW(Addr) relro_begin;
-  ElfW(Addr) relro_end;
-  ElfW(Addr) begin;
-  ElfW(Addr) end;
-  ElfW(Addr) own_name;  // among the names; 0: it has none
-
-  [[nodiscard]] bool is_called(const char* name) const {
-    return own_name != 0 && std::strcmp(names + own_name, name) == 0;
-  }
-};
-
 #if defined(__x86_64__)
 constexpr unsigned kJumpSlot = R_X86_64_JUMP_SLOT;
 constexpr unsigned kGlobal = R_X86_64_GLOB_DAT;
@@ -72,61 +54,6 @@ constexpr unsigned kPointer = R_AARCH64_ABS64;
 #else
 #error "import tables of this architecture are not known"
 #endif
-
-// The loader has made the addresses in the dynamic section absolute, except in the kernel's own
-// object.
-bool describe(const dl_phdr_info& info, Object& object) {
-  object = {};
-  object.base = info.dlpi_addr;
-  const ElfW(Dyn)* dynamic = nullptr;
-  object.begin = ~ElfW(Addr){0};
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr) & part = info.dlpi_phdr[i];
-    const ElfW(Addr) at = object.base + part.p_vaddr;
-    if (part.p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(at);
-    if (part.p_type == PT_LOAD) {
-      if (at < object.begin) object.begin = at;
-      if (at + part.p_memsz > object.end) object.end = at + part.p_memsz;
-    }
-    if (part.p_type == PT_GNU_RELRO) {
-      object.relro_begin = at / kPage * kPage;
-      object.relro_end = (at + part.p_memsz) / kPage * kPage;
-    }
-  }
-  if (dynamic == nullptr) return false;
-  const auto address = [&](ElfW(Addr) value) {
-    return value < object.base ? object.base + value : value;
-  };
-  for (; dynamic->d_tag != DT_NULL; ++dynamic) {
-    const ElfW(Addr) value = dynamic->d_un.d_ptr;
-    switch (dynamic->d_tag) {
-      case DT_SYMTAB:
-        object.symbols = reinterpret_cast<const ElfW(Sym)*>(address(value));
-        break;
-      case DT_STRTAB:
-        object.names = reinterpret_cast<const char*>(address(value));
-        break;
-      case DT_SONAME:
-        object.own_name = value;
-        break;
-      case DT_JMPREL:
-        object.tables[0] = reinterpret_cast<const ElfW(Rela)*>(address(value));
-        break;
-      case DT_PLTRELSZ:
-        object.sizes[0] = value / sizeof(ElfW(Rela));
-        break;
-      case DT_RELA:
-        object.tables[1] = reinterpret_cast<const ElfW(Rela)*>(address(value));
-        break;
-      case DT_RELASZ:
-        object.sizes[1] = value / sizeof(ElfW(Rela));
-        break;
-      default:
-        break;
-    }
-  }
-  return object.symbols != nullptr && object.names != nullptr;
-}
 
 // Makes the page of a slot that the loader has protected writable for as long as it lives.
 class Writable {
@@ -211,40 +138,32 @@ void walk(const Object& object, Space space, Walk& what) {
   }
 }
 
-void look_at(const dl_phdr_info& info, Space space, Walk& what) {
-  Object object;
-  if (info.dlpi_addr == what.kernels && what.kernels != 0) return;
-  if (!describe(info, object)) return;
+void look_at(const Object& object, Space space, Walk& what) {
   if (what.own >= object.begin && what.own < object.end) return;
   if (space != 0 && object.is_called("libdftracer_core.so")) return;  // with a state of its own
   walk(object, space, what);
 }
 
-// An object of another name space, of which the loader tells where it is and no more. Libraries
-// begin with their header; the kernel is asked, in case one does not.
-void look_at(const link_map& map, Space space, Walk& what) {
-  const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map.l_addr);
-  if (!kernel_reads(reinterpret_cast<const char*>(header)) ||
-      std::memcmp(header, ELFMAG, SELFMAG) != 0)
-    return;
-  dl_phdr_info info{};
-  info.dlpi_addr = map.l_addr;
-  info.dlpi_phdr = reinterpret_cast<const ElfW(Phdr)*>(map.l_addr + header->e_phoff);
-  info.dlpi_phnum = header->e_phnum;
-  look_at(info, space, what);
+void look_at_others(Walk& what) {
+  meet_others();
+  for (Space space = 1; space <= kMostOthers; ++space) {
+    for (const link_map* map = other_objects(space); map != nullptr; map = map->l_next) {
+      Object object;
+      if (describe(*map, object)) look_at(object, space, what);
+    }
+  }
 }
 
 int visit(dl_phdr_info* info, std::size_t, void* data) {
   auto& what = *static_cast<Walk*>(data);
   if (!what.others_seen) {  // while the loader is locked
     what.others_seen = true;
-    for (Space space = 1; space <= kMostOthers; ++space) {
-      for (const link_map* map = other_objects(space); map != nullptr; map = map->l_next)
-        look_at(*map, space, what);
-    }
+    look_at_others(what);
   }
   if (what.which == Which::kOthers) return 1;
-  look_at(*info, 0, what);
+  Object object;
+  if (info->dlpi_addr == what.kernels && what.kernels != 0) return 0;
+  if (describe(*info, object)) look_at(object, 0, what);
   return 0;
 }
 
@@ -298,7 +217,7 @@ bool is_import_of_program(const char* symbol, const void* address) noexcept {
 // The loader may be asked for functions only while it is not locked, and neither are we: another
 // thread may be inside of it, in the constructor of a library that asks us in turn.
 void patch_objects(Which which) noexcept {
-  if (!meet_others() && which == Which::kOthers) return;
+  if (which == Which::kOthers && !has_others()) return;
   for (bool again = true; again;) {
     std::bitset<kRows> unknown;
     {
