@@ -191,9 +191,9 @@ void begin() noexcept try {
   SlowPath slow;
   if (!name_keys() || !set_filter(make_filter(config))) return;
   if (is_preload()) {
-    for (const Row row : kUsedByHandlers) look_up(row);
+    for (const Row row : kUsedByHandlers) find_real(row);
   } else {
-    for (std::size_t i = 0; i < kRows; ++i) look_up(static_cast<Row>(i));
+    for (std::size_t i = 0; i < kRows; ++i) find_real(static_cast<Row>(i));
   }
   if (!config.inc_metadata) forget_shapes();
   g_details.store(config.inc_metadata);

@@ -4,27 +4,11 @@
 
 namespace dft::intercept {
 
+namespace {
+
 // The loader has made the addresses in the dynamic section absolute, except in the kernel's own
 // object.
-bool describe(const dl_phdr_info& info, Object& object) noexcept {
-  object = {};
-  object.base = info.dlpi_addr;
-  const ElfW(Dyn)* dynamic = nullptr;
-  object.begin = ~ElfW(Addr){0};
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr) & part = info.dlpi_phdr[i];
-    const ElfW(Addr) at = object.base + part.p_vaddr;
-    if (part.p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(at);
-    if (part.p_type == PT_LOAD) {
-      if (at < object.begin) object.begin = at;
-      if (at + part.p_memsz > object.end) object.end = at + part.p_memsz;
-    }
-    if (part.p_type == PT_GNU_RELRO) {
-      object.relro_begin = at / kPage * kPage;
-      object.relro_end = (at + part.p_memsz) / kPage * kPage;
-    }
-  }
-  if (dynamic == nullptr) return false;
+bool read_dynamic(const ElfW(Dyn) * dynamic, Object& object) noexcept {
   const auto address = [&](ElfW(Addr) value) {
     return value < object.base ? object.base + value : value;
   };
@@ -39,6 +23,9 @@ bool describe(const dl_phdr_info& info, Object& object) noexcept {
         break;
       case DT_GNU_HASH:
         object.hashes = reinterpret_cast<const std::uint32_t*>(address(value));
+        break;
+      case DT_HASH:
+        object.old_hashes = reinterpret_cast<const std::uint32_t*>(address(value));
         break;
       case DT_VERSYM:
         object.versions = reinterpret_cast<const ElfW(Half)*>(address(value));
@@ -65,6 +52,35 @@ bool describe(const dl_phdr_info& info, Object& object) noexcept {
   return object.symbols != nullptr && object.names != nullptr;
 }
 
+}  // namespace
+
+bool describe(const dl_phdr_info& info, Object& object) noexcept {
+  object = {};
+  object.base = info.dlpi_addr;
+  const ElfW(Dyn)* dynamic = nullptr;
+  object.begin = ~ElfW(Addr){0};
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr) & part = info.dlpi_phdr[i];
+    const ElfW(Addr) at = object.base + part.p_vaddr;
+    if (part.p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(at);
+    if (part.p_type == PT_LOAD) {
+      if (at < object.begin) object.begin = at;
+      if (at + part.p_memsz > object.end) object.end = at + part.p_memsz;
+    }
+    if (part.p_type == PT_GNU_RELRO) {
+      object.relro_begin = at / kPage * kPage;
+      object.relro_end = (at + part.p_memsz) / kPage * kPage;
+    }
+  }
+  return dynamic != nullptr && read_dynamic(dynamic, object);
+}
+
+bool describe_offers(const link_map& map, Object& object) noexcept {
+  object = {};
+  object.base = map.l_addr;
+  return map.l_ld != nullptr && read_dynamic(map.l_ld, object);
+}
+
 // Libraries begin with their header; the kernel is asked, in case one does not.
 bool describe(const link_map& map, Object& object) noexcept {
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map.l_addr);
@@ -78,31 +94,45 @@ bool describe(const link_map& map, Object& object) noexcept {
   return describe(info, object);
 }
 
-// A table of buckets, each the index of its first symbol, and beside the symbols their hashes, of
-// which the lowest bit says that the bucket ends.
-void* Object::function(const char* name) const noexcept {
+void* Object::function_at(std::uint32_t index, const char* name) const noexcept {
   constexpr unsigned kHidden = 0x8000;  // an older version, for those who were linked to it
-  if (hashes == nullptr) return nullptr;
-  std::uint32_t hash = 5381;
-  for (const char* p = name; *p != '\0'; ++p) hash = hash * 33 + static_cast<unsigned char>(*p);
-  const std::uint32_t buckets = hashes[0];
-  const std::uint32_t first = hashes[1];
-  const std::uint32_t filter_words = hashes[2];
-  const std::uint32_t* bucket = hashes + 4 + filter_words * (sizeof(ElfW(Addr)) / 4);
-  const std::uint32_t* chain = bucket + buckets;
-  if (buckets == 0) return nullptr;
-  std::uint32_t at = bucket[hash % buckets];
-  if (at < first) return nullptr;
-  for (;; ++at) {
-    const std::uint32_t found = chain[at - first];
-    const ElfW(Sym) & symbol = symbols[at];
-    if ((found | 1) == (hash | 1) && symbol.st_shndx != SHN_UNDEF &&
-        ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
-        (versions == nullptr || (versions[at] & kHidden) == 0) &&
-        std::strcmp(names + symbol.st_name, name) == 0)
-      return reinterpret_cast<void*>(base + symbol.st_value);
-    if ((found & 1) != 0) return nullptr;
+  const ElfW(Sym) & symbol = symbols[index];
+  const bool usable = symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 &&
+                      ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
+                      (versions == nullptr || (versions[index] & kHidden) == 0);
+  if (!usable || !is_same(names + symbol.st_name, name)) return nullptr;
+  return reinterpret_cast<void*>(base + symbol.st_value);
+}
+
+void* Object::function(const char* name) const noexcept {
+  void* found = nullptr;
+  if (hashes != nullptr) {
+    // Buckets, each the index of its first symbol, and beside the symbols their hashes, whose
+    // lowest bit says that the bucket ends.
+    std::uint32_t hash = 5381;
+    for (const char* p = name; *p != '\0'; ++p) hash = hash * 33 + static_cast<unsigned char>(*p);
+    const std::uint32_t buckets = hashes[0];
+    const std::uint32_t first = hashes[1];
+    const std::uint32_t* bucket = hashes + 4 + hashes[2] * (sizeof(ElfW(Addr)) / sizeof(hash));
+    const std::uint32_t* chain = bucket + buckets;
+    std::uint32_t at = buckets != 0 ? bucket[hash % buckets] : 0;
+    for (bool more = at >= first && at != 0; more && found == nullptr; ++at) {
+      if ((chain[at - first] | 1) == (hash | 1)) found = function_at(at, name);
+      more = (chain[at - first] & 1) == 0;
+    }
+  } else if (old_hashes != nullptr) {
+    // Buckets, each the index of its first symbol, and for each symbol the next of its bucket.
+    std::uint32_t hash = 0;
+    for (const char* p = name; *p != '\0'; ++p) {
+      hash = (hash << 4) + static_cast<unsigned char>(*p);
+      hash = (hash ^ (hash & 0xf0000000) >> 24) & 0x0fffffff;
+    }
+    const std::uint32_t buckets = old_hashes[0];
+    const std::uint32_t* chain = old_hashes + 2 + buckets;
+    std::uint32_t at = buckets != 0 ? old_hashes[2 + hash % buckets] : 0;
+    for (; at != 0 && found == nullptr; at = chain[at]) found = function_at(at, name);
   }
+  return found;
 }
 
 }  // namespace dft::intercept

@@ -5,11 +5,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace dft::intercept {
 
 inline constexpr std::size_t kPage = 4096;
+
+// Not by strcmp: a sanitizer may stand before libc's, and may be about to begin itself.
+constexpr bool is_same(const char* a, const char* b) {
+  while (*a == *b && *a != '\0') {
+    ++a;
+    ++b;
+  }
+  return *a == *b;
+}
 
 struct Object {
   ElfW(Addr) base;
@@ -21,20 +29,26 @@ struct Object {
   ElfW(Addr) relro_end;
   ElfW(Addr) begin;
   ElfW(Addr) end;
-  ElfW(Addr) own_name;          // among the names; 0: it has none
-  const std::uint32_t* hashes;  // DT_GNU_HASH
-  const ElfW(Half) * versions;  // of the symbols
+  ElfW(Addr) own_name;              // among the names; 0: it has none
+  const std::uint32_t* old_hashes;  // DT_HASH
+  const std::uint32_t* hashes;      // DT_GNU_HASH
+  const ElfW(Half) * versions;      // of the symbols
 
   [[nodiscard]] bool is_called(const char* name) const {
-    return own_name != 0 && std::strcmp(names + own_name, name) == 0;
+    return own_name != 0 && is_same(names + own_name, name);
   }
   // The function that others get from it under this name, nullptr for none. Asks nobody.
   [[nodiscard]] void* function(const char* name) const noexcept;
+
+ private:
+  [[nodiscard]] void* function_at(std::uint32_t index, const char* name) const noexcept;
 };
 
 // False if it is no object that can be used.
 bool describe(const dl_phdr_info& info, Object& object) noexcept;
 // One of another name space, of which the loader tells where it is and no more.
 bool describe(const link_map& map, Object& object) noexcept;
+// Only what it offers to others, and its name. Calls nobody.
+bool describe_offers(const link_map& map, Object& object) noexcept;
 
 }  // namespace dft::intercept

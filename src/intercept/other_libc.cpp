@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include "intercept/name_spaces.hpp"
 #include "intercept/object.hpp"
 #include "intercept/wrappers.hpp"
 
@@ -56,17 +57,8 @@ namespace {
 static_assert(kMostOthers == 15);
 constexpr std::size_t kEntrySize = 16;
 
-// What the loader tells debuggers, since glibc 2.35: one of these for each name space. They are
-// never taken away.
-struct Debug {
-  r_debug common;
-  const Debug* next;
-};
-constexpr int kHasNext = 2;  // r_version, from the first dlmopen on
-extern "C" const Debug dftracer_own_space asm("_r_debug");
-
 struct OtherLibc {
-  std::atomic<const Debug*> known_by;
+  std::atomic<const Space*> known_by;
   std::atomic<int* (*)()> errno_at;
   std::atomic<void*> real[kRows];
 };
@@ -83,14 +75,14 @@ struct Offers {
     void* found = libc.function(name);
     Object object;
     for (const link_map* map = objects; map != nullptr && found == nullptr; map = map->l_next)
-      if (describe(*map, object)) found = object.function(name);
+      if (describe_offers(*map, object)) found = object.function(name);
     return found;
   }
 };
 
 bool find_libc(Offers& offers) noexcept {
   for (const link_map* map = offers.objects; map != nullptr; map = map->l_next)
-    if (describe(*map, offers.libc) && offers.libc.is_called("libc.so.6")) return true;
+    if (describe_offers(*map, offers.libc) && offers.libc.is_called("libc.so.6")) return true;
   return false;
 }
 
@@ -109,11 +101,11 @@ void meet(OtherLibc& libc, const link_map* objects) noexcept {
 
 }  // namespace
 
-bool has_others() noexcept { return dftracer_own_space.common.r_version >= kHasNext; }
+bool has_others() noexcept { return next_space(first_space()) != nullptr; }
 
 void meet_others() noexcept {
-  if (!has_others()) return;
-  for (const Debug* space = dftracer_own_space.next; space != nullptr; space = space->next) {
+  for (const Space* space = next_space(first_space()); space != nullptr;
+       space = next_space(space)) {
     link_map* first = space->common.r_map;
     Lmid_t number = 0;
     if (first == nullptr || ::dlinfo(first, RTLD_DI_LMID, &number) != 0) continue;
@@ -132,7 +124,7 @@ void* other_entry(unsigned space, std::size_t row) noexcept {
 }
 
 const link_map* other_objects(unsigned space) noexcept {
-  const Debug* known_by = g_others[space].known_by.load();
+  const Space* known_by = g_others[space].known_by.load();
   return known_by != nullptr ? known_by->common.r_map : nullptr;
 }
 

@@ -77,14 +77,14 @@ class Writable {
   bool failed_ = false;
 };
 
-// The libc whose functions an object uses: 0 is the program's own.
-using Space = unsigned;
+// The name space of an object, by its number: 0 is the program's own.
+using SpaceNumber = unsigned;
 
 struct Ways {
   ElfW(Addr) real;  // 0: nobody knows it yet
   ElfW(Addr) wrapper;
 };
-Ways ways_of(Space space, std::size_t row) {
+Ways ways_of(SpaceNumber space, std::size_t row) {
   if (space == 0) {
     return {reinterpret_cast<ElfW(Addr)>(g_row_state[row].real.load()),
             reinterpret_cast<ElfW(Addr)>(kWrappers[row].function)};
@@ -118,7 +118,7 @@ struct Walk {
   std::bitset<kRows> unknown;  // imported, and the real function is not known
 };
 
-void walk(const Object& object, Space space, Walk& what) {
+void walk(const Object& object, SpaceNumber space, Walk& what) {
   for (int table = 0; table < 2; ++table) {
     for (std::size_t i = 0; object.tables[table] != nullptr && i < object.sizes[table]; ++i) {
       const ElfW(Rela) & entry = object.tables[table][i];
@@ -138,7 +138,7 @@ void walk(const Object& object, Space space, Walk& what) {
   }
 }
 
-void look_at(const Object& object, Space space, Walk& what) {
+void look_at(const Object& object, SpaceNumber space, Walk& what) {
   if (what.own >= object.begin && what.own < object.end) return;
   if (space != 0 && object.is_called("libdftracer_core.so")) return;  // with a state of its own
   walk(object, space, what);
@@ -146,7 +146,7 @@ void look_at(const Object& object, Space space, Walk& what) {
 
 void look_at_others(Walk& what) {
   meet_others();
-  for (Space space = 1; space <= kMostOthers; ++space) {
+  for (SpaceNumber space = 1; space <= kMostOthers; ++space) {
     for (const link_map* map = other_objects(space); map != nullptr; map = map->l_next) {
       Object object;
       if (describe(*map, object)) look_at(object, space, what);
@@ -175,28 +175,6 @@ std::bitset<kRows> each_object(bool patching, Which which) {
   return what.unknown;
 }
 
-struct Import {
-  const char* symbol;
-  ElfW(Addr) address;
-  bool found;
-};
-
-// The program itself comes first.
-int look_for_import(dl_phdr_info* info, std::size_t, void* data) {
-  auto& wanted = *static_cast<Import*>(data);
-  Object object;
-  if (!describe(*info, object)) return 1;
-  if (wanted.address < object.begin || wanted.address >= object.end) return 1;
-  for (std::size_t i = 0; object.tables[0] != nullptr && i < object.sizes[0]; ++i) {
-    const ElfW(Sym) & symbol = object.symbols[ELF64_R_SYM(object.tables[0][i].r_info)];
-    if (symbol.st_shndx == SHN_UNDEF && symbol.st_value != 0 &&
-        std::strcmp(object.names + symbol.st_name, wanted.symbol) == 0) {
-      wanted.found = true;
-    }
-  }
-  return 1;
-}
-
 Lock g_lock;
 bool g_patched = false;
 std::atomic<Which> g_stale{Which::kNone};  // where a library may have come that nobody looked at
@@ -207,12 +185,6 @@ bool is_watching() {
 }
 
 }  // namespace
-
-bool is_import_of_program(const char* symbol, const void* address) noexcept {
-  Import wanted{symbol, reinterpret_cast<ElfW(Addr)>(address), false};
-  ::dl_iterate_phdr(look_for_import, &wanted);
-  return wanted.found;
-}
 
 // The loader may be asked for functions only while it is not locked, and neither are we: another
 // thread may be inside of it, in the constructor of a library that asks us in turn.

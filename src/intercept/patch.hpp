@@ -15,9 +15,6 @@ void patch_objects(Which which) noexcept;
 // Sends them back to the real functions.
 void restore_objects() noexcept;
 
-// Whether this address of a function is the program's own entry for an import, not a definition.
-bool is_import_of_program(const char* symbol, const void* address) noexcept;
-
 // Whether a library can be loaded on the caller's behalf without the loader noticing, and needs to
 // be looked at afterwards.
 bool can_follow_dlopen(const char* file, int mode) noexcept;

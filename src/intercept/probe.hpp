@@ -84,9 +84,6 @@ struct alignas(32) RowState {
   std::atomic<std::uint32_t> name;
 };
 [[gnu::visibility("hidden")]] extern RowState g_row_state[kRows];
-// Where everybody's calls go, if there is such a function.
-void look_up(OwnRow row) noexcept;
-// The same for a function that somebody calls: there is one.
 void* find_real(OwnRow row) noexcept;
 void* find_real(OtherRow row) noexcept;
 int errno_of_other() noexcept;

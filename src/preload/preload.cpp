@@ -1,27 +1,12 @@
 // libdftracer_preload.so: the names of libc's functions, each a jump to its wrapper in the core.
 // The table of rows makes them; nothing else is in here, so that the core has the one state of a
 // process whichever way led in.
-#include <dlfcn.h>
-
 extern "C" {
 
 void dftracer_preload_begin();
 
-// The next function of that name after this library: libc's, or another interposer's.
-__attribute__((visibility("default"))) void* dftracer_preload_next(const char* name) {
-  // By way of dlvsym, because the name dlsym is one of ours.
-  using Function = void* (*)(void*, const char*);
-  static Function dlsym_itself = nullptr;
-  if (dlsym_itself == nullptr) {
-    void* at = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
-    if (at == nullptr) at = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-    if (at == nullptr) return nullptr;
-    dlsym_itself = reinterpret_cast<Function>(at);
-  }
-  void* found = dlsym_itself(RTLD_NEXT, name);
-  asm("" : "+r"(found));  // a jump instead of a call would make the core the one who asks
-  return found;
-}
+// Where this library is: what a call is passed on to is looked for behind it.
+__attribute__((visibility("default"))) extern const char dftracer_preload_here = 1;
 
 // The core's table, by its row: {symbol, shown, function, set}.
 struct Entry {

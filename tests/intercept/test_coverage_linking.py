@@ -330,3 +330,40 @@ def test_a_function_of_a_library_that_only_its_user_sees(place: Path, mode: str,
     program = intercept.program("cov_dl", mode)
     run = intercept.traced(program, way, user, file, mode=mode, cwd=place)
     assert names(run.one, file) == ["open", "io_submit", "close"] * (5 if way == "again" else 1)
+
+
+LOADING_ERROR = """
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "intercept.h"
+int main(void) {
+  START();
+  struct stat info;
+  if (dlopen("/not/there.so", RTLD_NOW) != NULL) return 1;
+  /* None of these has been called before. */
+  int fd = open("file", O_WRONLY | O_CREAT, 0600);
+  if (fd < 0 || stat("file", &info) != 0 || write(fd, "x", 1) != 1 || close(fd) != 0) return 2;
+  const char* text = dlerror();
+  printf("%s\\n", text);
+  fflush(stdout);
+  fputs(text, stdout);
+  puts("");
+  fprintf(stdout, "%s\\n", text);
+  return dlerror() == NULL ? 0 : 3;
+}
+"""
+
+
+@intercept.IN_EACH_MODE
+def test_what_the_loader_said_is_still_there(place: Path, mode: str) -> None:
+    """Finding out where a call goes must not be a question that the loader forgets others for."""
+    file = place / "main.c"
+    file.write_text(LOADING_ERROR)
+    program = intercept.program(file, mode)
+    bare = run_bare(program, cwd=place, enable=False).stdout
+    assert "/not/there.so" in bare
+    run = intercept.traced(program, mode=mode, cwd=place)
+    assert run.result.stdout == bare
