@@ -29,17 +29,14 @@ const link_map* own_objects() noexcept {
   return nullptr;
 }
 
-struct Found {
-  void* function;
-  const char* path;  // of the object, where that may be unloaded
-};
-
-// The first that has it, behind the preload library if there is one: libc, or another interposer.
-// Behind the objects that everybody sees come the others, as extensions of Python bring libaio with
-// them.
-Found find(const char* symbol) noexcept {
+// Shows `look` one object after the other, from behind the preload library if there is one, until
+// it says that it has seen enough: libc and other interposers before it, which stay as long as the
+// process; then what was loaded later, and may have been for those who asked for it only, as
+// extensions of Python bring libaio with them.
+template <class Look>
+void search(Look look) noexcept {
   bool begun = !is_preload();
-  bool past_libc = false;  // what comes before it stays as long as the process
+  bool past_libc = false;
   Object object;
   for (const link_map* map = own_objects(); map != nullptr; map = map->l_next) {
     if (map->l_ld == _DYNAMIC || !describe_offers(*map, object)) continue;
@@ -47,11 +44,9 @@ Found find(const char* symbol) noexcept {
       begun = object.is_called("libdftracer_preload.so");
       continue;
     }
-    void* found = object.function(symbol);
-    if (found != nullptr) return {found, past_libc ? map->l_name : ""};
+    if (look(object, past_libc ? map->l_name : "")) return;
     past_libc = past_libc || object.is_called("libc.so.6");
   }
-  return {nullptr, ""};
 }
 
 }  // namespace
@@ -60,10 +55,27 @@ Found find(const char* symbol) noexcept {
 // has yet to ask for.
 void* find_real(OwnRow row) noexcept {
   const SlowPath slow;
-  const Found found = find(kWrappers[index_of(row)].symbol);
-  if (found.path[0] != '\0') ::dlopen(found.path, RTLD_LAZY | RTLD_NOLOAD);  // it must stay
-  g_row_state[index_of(row)].real.store(found.function, std::memory_order_relaxed);
-  return found.function;
+  void* found = nullptr;
+  const char* path = "";
+  search([&](const Object& object, const char* at) {
+    found = object.function(kWrappers[index_of(row)].symbol);
+    path = at;
+    return found != nullptr;
+  });
+  if (found != nullptr && path[0] != '\0') ::dlopen(path, RTLD_LAZY | RTLD_NOLOAD);  // it must stay
+  g_row_state[index_of(row)].real.store(found, std::memory_order_relaxed);
+  return found;
+}
+
+void find_all_real() noexcept {
+  search([](const Object& object, const char*) {
+    for (std::size_t row = 0; row < kRows; ++row) {
+      std::atomic<void*>& real = g_row_state[row].real;
+      if (real.load(std::memory_order_relaxed) != nullptr) continue;
+      real.store(object.function(kWrappers[row].symbol), std::memory_order_relaxed);
+    }
+    return object.is_called("libc.so.6");
+  });
 }
 
 long missing() noexcept {

@@ -193,7 +193,7 @@ void begin() noexcept try {
   if (is_preload()) {
     for (const Row row : kUsedByHandlers) find_real(row);
   } else {
-    for (std::size_t i = 0; i < kRows; ++i) find_real(static_cast<Row>(i));
+    find_all_real();
   }
   if (!config.inc_metadata) forget_shapes();
   g_details.store(config.inc_metadata);

@@ -186,8 +186,8 @@ bool is_watching() {
 
 }  // namespace
 
-// The loader may be asked for functions only while it is not locked, and neither are we: another
-// thread may be inside of it, in the constructor of a library that asks us in turn.
+// Functions that nobody knows yet are found while nothing is locked: the loader is asked to keep
+// their library, and another thread may be inside of it, in a constructor that asks us in turn.
 void patch_objects(Which which) noexcept {
   if (which == Which::kOthers && !has_others()) return;
   for (bool again = true; again;) {

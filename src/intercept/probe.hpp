@@ -85,6 +85,7 @@ struct alignas(32) RowState {
 };
 [[gnu::visibility("hidden")]] extern RowState g_row_state[kRows];
 void* find_real(OwnRow row) noexcept;
+void find_all_real() noexcept;  // that everybody sees
 void* find_real(OtherRow row) noexcept;
 int errno_of_other() noexcept;
 long missing() noexcept;
