@@ -116,9 +116,10 @@ def test_a_library_that_asks_for_the_next_function(place: Path, mode: str) -> No
 
 
 @intercept.IN_EACH_MODE
-def test_a_library_that_stands_before_libc(place: Path, mode: str) -> None:
+@pytest.mark.parametrize("how", ["gnu-hash", "sysv-hash"])
+def test_a_library_that_stands_before_libc(place: Path, mode: str, how: str) -> None:
     """Its function is called as before, and the call is one event."""
-    wrapper = library("-DWRAPS")
+    wrapper = library("-DWRAPS", *LINKED[how])
     source = """
         #include <fcntl.h>
         #include <unistd.h>
