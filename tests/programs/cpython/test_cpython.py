@@ -34,7 +34,7 @@ MODULES = (
     "test_signal",
     "test_threading",
 )
-BOUND = 400.0  # seconds for one module; the longest takes about one minute
+BOUND = 900.0  # seconds for one module; the longest takes about one minute
 
 
 @functools.cache
@@ -74,13 +74,10 @@ def results(place: Path, name: str, traced: bool, *selected: str) -> dict[str, s
     return found
 
 
-@pytest.mark.timeout(2 * BOUND + 900)
+@pytest.mark.timeout(2 * BOUND + 600)
 @pytest.mark.parametrize("name", MODULES)
 def test_no_new_failure(tmp_path: Path, name: str) -> None:
-    try:
-        bare = results(tmp_path / "bare", name, False)
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"{name} hangs without a tracer as well, now and then")
+    bare = results(tmp_path / "bare", name, False)
     traced = results(tmp_path / "traced", name, True)
     assert bare
     new = {test: traced.get(test, "gone") for test in bare if bare[test] != traced.get(test)}
