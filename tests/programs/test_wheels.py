@@ -13,7 +13,7 @@ from support import intercept
 from support.programs import SCRIPTS
 from support.run import run
 
-LIBRARIES = "numpy h5py pyarrow pillow safetensors polars duckdb sqlite".split()
+LIBRARIES = ["numpy", "h5py", "pyarrow", "pillow", "safetensors", "polars", "duckdb", "sqlite"]
 CALLS = {"read": "read", "pread64": "read", "readv": "read", "preadv": "read"}
 CALLS |= {"write": "write", "pwrite64": "write", "writev": "write", "pwritev": "write"}
 BEGUN = re.compile(r"^(\d+) +(\w+)\(\d+<([^>]*)>")
