@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as Xml
 from pathlib import Path
 
@@ -53,19 +54,20 @@ def interpreter() -> str:
 
 def results(place: Path, name: str, traced: bool, *selected: str) -> dict[str, str]:
     """What became of each test: passed, skipped, failure or error."""
-    work, out = place / "work", place / "traces"
-    for directory in (work, out):
-        directory.mkdir(parents=True)
+    out = place / "traces"
+    out.mkdir(parents=True)
     report = place / "report.xml"
     chosen = [word for test in selected for word in ("-m", test)]
-    own = {"HOME": str(place), "TMPDIR": str(work)}
-    rc, stdout, stderr = execute(
-        interpreter(), "-m", "test", "--junit-xml", report, *chosen, name,
-        cwd=work,
-        env=tracing(out, own) if traced else environment(own, enable=False),
-        output=place / "output",
-        timeout=BOUND,
-    )  # fmt: skip
+    # A short path: sockets of `multiprocessing` are made below it, and theirs hold 107 bytes.
+    with tempfile.TemporaryDirectory(dir="/tmp") as work:
+        own = {"HOME": str(place), "TMPDIR": work}
+        rc, stdout, stderr = execute(
+            interpreter(), "-m", "test", "--junit-xml", report, *chosen, name,
+            cwd=Path(work),
+            env=tracing(out, own) if traced else environment(own, enable=False),
+            output=place / "output",
+            timeout=BOUND,
+        )  # fmt: skip
     assert report.exists(), f"status {rc}\n{stdout.decode()[-4000:]}{stderr.decode()[-4000:]}"
     found = {}
     for case in Xml.parse(report).getroot().iter("testcase"):
