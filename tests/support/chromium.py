@@ -31,9 +31,15 @@ FLAGS = (
     "--window-size=1280,800",
 )
 
+GONE = ("Inspected target navigated or closed", "Execution context was destroyed.")
+
 
 def find() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Gone(Exception):
+    """The document that was asked went before it answered."""
 
 
 class Chromium:
@@ -63,6 +69,7 @@ class Chromium:
         self._number = 0
         self._session: str | None = None
         self._urls: dict[str, str] = {}
+        self._documents: set[str] = set()
         self.console: list[str] = []
         self.requests: list[str] = []
         self.blocked: set[str] = set()  # by the page's policy, before they went out
@@ -98,6 +105,8 @@ class Chromium:
         while True:
             got = self._receive(end, method)
             if got.get("id") == message["id"]:
+                if got.get("error", {}).get("message") in GONE:
+                    raise Gone(f"{method}: {got['error']}")
                 assert "error" not in got, f"{method}: {got['error']}"
                 result: dict[str, Any] = got["result"]
                 return result
@@ -120,6 +129,8 @@ class Chromium:
         if message.get("method") == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
             self._urls[params["requestId"]] = params["request"]["url"]
+        elif message.get("method") == "Page.frameNavigated":
+            self._documents.add(params["frame"]["loaderId"])
         elif message.get("method") == "Network.loadingFailed" and params.get("blockedReason"):
             self.blocked.add(self._urls.get(params["requestId"], ""))
         elif message.get("method") == "Runtime.consoleAPICalled":
@@ -128,8 +139,12 @@ class Chromium:
         elif message.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
             self.console.append(json.dumps(params))
 
-    def go(self, address: str) -> None:
-        self.call("Page.navigate", url=address)
+    def go(self, address: str, seconds: float = 60) -> None:
+        """Back when the new document is there: the answer to the command may come before it."""
+        document = self.call("Page.navigate", url=address).get("loaderId")
+        end = time.monotonic() + seconds
+        while document is not None and document not in self._documents:
+            self._note(self._receive(end, address))
 
     def evaluate(self, expression: str) -> Any:
         got = self.call(
@@ -139,12 +154,15 @@ class Chromium:
         return got["result"].get("value")
 
     def wait_for(self, expression: str, seconds: float = 90) -> Any:
-        """The first value of the expression that is true."""
+        """The first value of the expression that is true, in whichever document has it."""
         end = time.monotonic() + seconds
         while True:
-            value = self.evaluate(expression)
-            if value:
-                return value
+            try:
+                value = self.evaluate(expression)
+                if value:
+                    return value
+            except Gone as gone:
+                value = gone
             assert time.monotonic() < end, f"{expression}: {value!r}; console: {self.console[-20:]}"
             time.sleep(0.2)
 
