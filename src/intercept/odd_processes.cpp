@@ -203,16 +203,14 @@ namespace {
 
 using Environment = char* const*;
 
-// What all of the family come to, by path and by name. `given` is nullptr for the process's own.
-int exec_path(const char* path, char* const* argv, Environment given, Environment instead) {
-  const Environment environment = instead != nullptr ? instead : given;
-  if (environment == nullptr) return real<int(const char*, char* const*)>(Row::execv)(path, argv);
-  return real<int(const char*, char* const*, Environment)>(Row::execve)(path, argv, environment);
+// With the process's own environment, unless there is one to be had instead.
+int exec_path(const char* path, char* const* argv, Environment instead) {
+  if (instead == nullptr) return real<int(const char*, char* const*)>(Row::execv)(path, argv);
+  return real<int(const char*, char* const*, Environment)>(Row::execve)(path, argv, instead);
 }
-int exec_name(const char* name, char* const* argv, Environment given, Environment instead) {
-  const Environment environment = instead != nullptr ? instead : given;
-  if (environment == nullptr) return real<int(const char*, char* const*)>(Row::execvp)(name, argv);
-  return real<int(const char*, char* const*, Environment)>(Row::execvpe)(name, argv, environment);
+int exec_name(const char* name, char* const* argv, Environment instead) {
+  if (instead == nullptr) return real<int(const char*, char* const*)>(Row::execvp)(name, argv);
+  return real<int(const char*, char* const*, Environment)>(Row::execvpe)(name, argv, instead);
 }
 
 }  // namespace
@@ -224,14 +222,12 @@ extern "C" int DFT_WRAPPER(execve)(const char* path, char* const argv[], char* c
   });
 }
 extern "C" int DFT_WRAPPER(execv)(const char* path, char* const argv[]) {
-  return exec_call<Row::execv>(path, false, environ, [&](Environment instead) {
-    return exec_path(path, argv, nullptr, instead);
-  });
+  return exec_call<Row::execv>(path, false, environ,
+                               [&](Environment instead) { return exec_path(path, argv, instead); });
 }
 extern "C" int DFT_WRAPPER(execvp)(const char* path, char* const argv[]) {
-  return exec_call<Row::execvp>(path, true, environ, [&](Environment instead) {
-    return exec_name(path, argv, nullptr, instead);
-  });
+  return exec_call<Row::execvp>(
+      path, true, environ, [&](Environment instead) { return exec_name(path, argv, instead); });
 }
 extern "C" int DFT_WRAPPER(execvpe)(const char* path, char* const argv[], char* const envp[]) {
   return exec_call<Row::execvpe>(path, true, envp, [&](Environment instead) {
@@ -242,9 +238,8 @@ extern "C" int DFT_WRAPPER(execvpe)(const char* path, char* const argv[], char* 
 extern "C" int DFT_WRAPPER(execl)(const char* path, const char* first, ...) {
   DFT_COLLECT(first, argv);
   va_end(list);
-  return exec_call<Row::execl>(path, false, environ, [&](Environment instead) {
-    return exec_path(path, argv, nullptr, instead);
-  });
+  return exec_call<Row::execl>(path, false, environ,
+                               [&](Environment instead) { return exec_path(path, argv, instead); });
 }
 extern "C" int DFT_WRAPPER(execle)(const char* path, const char* first, ...) {
   DFT_COLLECT(first, argv);
@@ -258,9 +253,8 @@ extern "C" int DFT_WRAPPER(execle)(const char* path, const char* first, ...) {
 extern "C" int DFT_WRAPPER(execlp)(const char* path, const char* first, ...) {
   DFT_COLLECT(first, argv);
   va_end(list);
-  return exec_call<Row::execlp>(path, true, environ, [&](Environment instead) {
-    return exec_name(path, argv, nullptr, instead);
-  });
+  return exec_call<Row::execlp>(
+      path, true, environ, [&](Environment instead) { return exec_name(path, argv, instead); });
 }
 extern "C" int DFT_WRAPPER(fexecve)(int fd, char* const argv[], char* const envp[]) {
   dft::buffer::ThreadState* t = watch(Set::POSIX);

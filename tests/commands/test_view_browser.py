@@ -124,7 +124,7 @@ def test_the_slices_are_on_the_screen(tmp_path: Path) -> None:
                 page.evaluate(POSE)
                 page.evaluate("waitForPerfettoIdle(1000)")
                 Path(image).write_bytes(page.screenshot())
-        assert server.wait(timeout=60) == 0
+        assert server.wait(timeout=120) == 0
     finally:
         server.kill()
         server.wait()
