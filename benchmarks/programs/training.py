@@ -1,7 +1,10 @@
 """A small training run: convolutions, a loader with two workers that read files, compiled with
 aot_eager. Prints what its steps took, as JSON.
 
-training.py MODE DIRECTORY STEPS    MODE: bare, annotated, traced, auto, profiler, viztracer, peer
+training.py MODE DIRECTORY STEPS BLOCK
+    MODE: bare, annotated, traced, auto, profiler, viztracer, peer
+
+It says TURN before each block of steps, and waits for a line: several runs can take turns.
 """
 
 import contextlib
@@ -15,7 +18,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-MODE, DIRECTORY, STEPS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+MODE, DIRECTORY, STEPS, BLOCK = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 WARM_UP = 20
 BATCH = 16
 ANNOTATED = MODE in ("annotated", "traced", "peer")
@@ -136,12 +139,10 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     compiled = torch.compile(model, backend=backend())
     loader = DataLoader(Files(BATCH * (WARM_UP + STEPS)), batch_size=BATCH, num_workers=2)
-    times = []
-    began = 0.0
+    times, blocks = [], []
+    began = block_began = 0.0
     with profiled():
         for step, (images, labels) in enumerate(ai.dataloader.fetch.iter(loader)):
-            if step == WARM_UP:
-                began = cpu()
             at = time.perf_counter()
             ai.update(epoch=0, step=step)
             optimizer.zero_grad()
@@ -151,12 +152,24 @@ def main():
                 loss.backward()
             with ai.compute.step:
                 optimizer.step()
-            times.append(time.perf_counter() - at)
+            now = time.perf_counter()
+            times.append(now - at)
+            done = step + 1 - WARM_UP
+            if done >= 0 and done % BLOCK == 0:
+                if done == 0:
+                    began = cpu()
+                else:
+                    blocks.append(now - block_began)
+                if done < STEPS:
+                    print("TURN", flush=True)
+                    sys.stdin.readline()
+                    block_began = time.perf_counter()
         del loader
         used = cpu() - began
     if log is not None:
         log.finalize()
-    print("FIGURES", json.dumps({"steps": times[WARM_UP:], "cpu": used, "loss": loss.item()}))
+    figures = {"steps": times[WARM_UP:], "blocks": blocks, "cpu": used, "loss": loss.item()}
+    print("FIGURES", json.dumps(figures))
 
 
 if __name__ == "__main__":
