@@ -1,5 +1,6 @@
 // Where calls go when we have seen them.
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 
 #include "intercept/intercept.hpp"
 #include "intercept/name_spaces.hpp"
@@ -17,36 +18,69 @@ bool is_preload() noexcept { return &dftracer_preload_here != nullptr; }
 
 namespace {
 
-// The objects of the name space that we are in, in the order in which the loader searches them;
-// what it tells debuggers. Nobody is called for it: dl_iterate_phdr may be a sanitizer's, which is
-// about to begin itself. Those that were there when the program started are never taken away, and
-// libc is one of them.
-const link_map* own_objects() noexcept {
-  for (const Space* space = first_space(); space != nullptr; space = next_space(space)) {
-    for (const link_map* map = space->common.r_map; map != nullptr; map = map->l_next)
-      if (map->l_ld == _DYNAMIC) return space->common.r_map;
+bool is_libc(const Object& object) noexcept { return object.is_called("libc.so.6"); }
+
+// Whether the libc of these objects is the one that we use ourselves.
+bool have_our_libc(const link_map* map) noexcept {
+  Object object;
+  for (; map != nullptr; map = map->l_next) {
+    if (describe_offers(*map, object) && is_libc(object)) {
+      return object.function("gnu_get_libc_version") ==
+             reinterpret_cast<void*>(&::gnu_get_libc_version);
+    }
   }
-  return nullptr;
+  return false;
 }
 
-// Shows `look` one object after the other, from behind the preload library if there is one, until
-// it says that it has seen enough: libc and other interposers before it, which stay as long as the
-// process; then what was loaded later, and may have been for those who asked for it only, as
-// extensions of Python bring libaio with them.
+// The objects of the name space that we are in, in the order in which the loader searches them;
+// what it tells debuggers. Nobody is called for it: dl_iterate_phdr may be a sanitizer's, which is
+// about to begin itself.
+const link_map* own_objects() noexcept {
+  for (const Space* space = first_space(); space != nullptr; space = next_space(space))
+    if (have_our_libc(space->common.r_map)) return space->common.r_map;
+  return first_space()->common.r_map;
+}
+
+// Shows `look` libc and other interposers before it, from behind the preload library if there is
+// one, until it says that it has seen enough. They stay as long as the process, so nothing is
+// locked.
 template <class Look>
 void search(Look look) noexcept {
   bool begun = !is_preload();
-  bool past_libc = false;
   Object object;
   for (const link_map* map = own_objects(); map != nullptr; map = map->l_next) {
     if (map->l_ld == _DYNAMIC || !describe_offers(*map, object)) continue;
-    if (!begun) {
-      begun = object.is_called("libdftracer_preload.so");
-      continue;
-    }
-    if (look(object, past_libc ? map->l_name : "")) return;
-    past_libc = past_libc || object.is_called("libc.so.6");
+    if (begun && (look(object) || is_libc(object))) return;
+    begun = begun || object.is_called("libdftracer_preload.so");
   }
+}
+
+// A function of a library behind libc. It may have been loaded for those who asked for it only, as
+// extensions of Python bring libaio with them. Others may go meanwhile: the loader is locked.
+struct LateFunction {
+  const char* symbol;
+  void* found;
+  const char* path;
+  bool past_libc;
+};
+
+int look_for_late(dl_phdr_info* info, std::size_t, void* data) {
+  auto& late = *static_cast<LateFunction*>(data);
+  Object object;
+  if (!describe(*info, object)) return 0;
+  if (late.past_libc) {
+    late.found = object.function(late.symbol);
+    late.path = info->dlpi_name;
+  }
+  late.past_libc = late.past_libc || is_libc(object);
+  return late.found != nullptr ? 1 : 0;
+}
+
+void* find_late(const char* symbol) noexcept {
+  LateFunction late{symbol, nullptr, nullptr, false};
+  ::dl_iterate_phdr(look_for_late, &late);
+  if (late.found != nullptr) ::dlopen(late.path, RTLD_LAZY | RTLD_NOLOAD);  // it must stay
+  return late.found;
 }
 
 }  // namespace
@@ -55,26 +89,25 @@ void search(Look look) noexcept {
 // has yet to ask for.
 void* find_real(OwnRow row) noexcept {
   const SlowPath slow;
+  const char* symbol = kWrappers[index_of(row)].symbol;
   void* found = nullptr;
-  const char* path = "";
-  search([&](const Object& object, const char* at) {
-    found = object.function(kWrappers[index_of(row)].symbol);
-    path = at;
+  search([&](const Object& object) {
+    found = object.function(symbol);
     return found != nullptr;
   });
-  if (found != nullptr && path[0] != '\0') ::dlopen(path, RTLD_LAZY | RTLD_NOLOAD);  // it must stay
+  if (found == nullptr) found = find_late(symbol);
   g_row_state[index_of(row)].real.store(found, std::memory_order_relaxed);
   return found;
 }
 
 void find_all_real() noexcept {
-  search([](const Object& object, const char*) {
+  search([](const Object& object) {
     for (std::size_t row = 0; row < kRows; ++row) {
       std::atomic<void*>& real = g_row_state[row].real;
       if (real.load(std::memory_order_relaxed) != nullptr) continue;
       real.store(object.function(kWrappers[row].symbol), std::memory_order_relaxed);
     }
-    return object.is_called("libc.so.6");
+    return false;
   });
 }
 
