@@ -18,18 +18,11 @@ bool is_preload() noexcept { return &dftracer_preload_here != nullptr; }
 
 namespace {
 
-bool is_libc(const Object& object) noexcept { return object.is_called("libc.so.6"); }
-
 // Whether the libc of these objects is the one that we use ourselves.
-bool have_our_libc(const link_map* map) noexcept {
-  Object object;
-  for (; map != nullptr; map = map->l_next) {
-    if (describe_offers(*map, object) && is_libc(object)) {
-      return object.function("gnu_get_libc_version") ==
-             reinterpret_cast<void*>(&::gnu_get_libc_version);
-    }
-  }
-  return false;
+bool have_our_libc(const link_map* objects) noexcept {
+  Object libc;
+  return describe_libc(objects, libc) &&
+         libc.function("gnu_get_libc_version") == reinterpret_cast<void*>(&::gnu_get_libc_version);
 }
 
 // The objects of the name space that we are in, in the order in which the loader searches them;
@@ -50,7 +43,7 @@ void search(Look look) noexcept {
   Object object;
   for (const link_map* map = own_objects(); map != nullptr; map = map->l_next) {
     if (map->l_ld == _DYNAMIC || !describe_offers(*map, object)) continue;
-    if (begun && (look(object) || is_libc(object))) return;
+    if (begun && (look(object) || object.is_libc())) return;
     begun = begun || object.is_called("libdftracer_preload.so");
   }
 }
@@ -72,7 +65,7 @@ int look_for_late(dl_phdr_info* info, std::size_t, void* data) {
     late.found = object.function(late.symbol);
     late.path = info->dlpi_name;
   }
-  late.past_libc = late.past_libc || is_libc(object);
+  late.past_libc = late.past_libc || object.is_libc();
   return late.found != nullptr ? 1 : 0;
 }
 

@@ -81,6 +81,12 @@ bool describe_offers(const link_map& map, Object& object) noexcept {
   return map.l_ld != nullptr && read_dynamic(map.l_ld, object);
 }
 
+bool describe_libc(const link_map* objects, Object& libc) noexcept {
+  for (const link_map* map = objects; map != nullptr; map = map->l_next)
+    if (describe_offers(*map, libc) && libc.is_libc()) return true;
+  return false;
+}
+
 // Libraries begin with their header; the kernel is asked, in case one does not.
 bool describe(const link_map& map, Object& object) noexcept {
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map.l_addr);

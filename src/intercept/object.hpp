@@ -37,6 +37,7 @@ struct Object {
   [[nodiscard]] bool is_called(const char* name) const {
     return own_name != 0 && is_same(names + own_name, name);
   }
+  [[nodiscard]] bool is_libc() const { return is_called("libc.so.6"); }
   // The function that others get from it under this name, nullptr for none. Asks nobody.
   [[nodiscard]] void* function(const char* name) const noexcept;
 
@@ -50,5 +51,7 @@ bool describe(const dl_phdr_info& info, Object& object) noexcept;
 bool describe(const link_map& map, Object& object) noexcept;
 // Only what it offers to others, and its name. Calls nobody.
 bool describe_offers(const link_map& map, Object& object) noexcept;
+// The same for the libc among these objects; false if there is none.
+bool describe_libc(const link_map* objects, Object& libc) noexcept;
 
 }  // namespace dft::intercept

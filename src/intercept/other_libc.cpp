@@ -80,18 +80,13 @@ struct Offers {
   }
 };
 
-bool find_libc(Offers& offers) noexcept {
-  for (const link_map* map = offers.objects; map != nullptr; map = map->l_next)
-    if (describe_offers(*map, offers.libc) && offers.libc.is_called("libc.so.6")) return true;
-  return false;
-}
-
 // All of them each time: the number of a name space is given again. The loader is not asked: it is
 // locked, and to ask it for a name space that has just gone would leave it so for ever (glibc's
 // dlmopen fails without unlocking).
 void meet(OtherLibc& libc, const link_map* objects) noexcept {
   Offers offers{objects, {}};
-  void* errno_at = find_libc(offers) ? offers.libc.function("__errno_location") : nullptr;
+  const bool has_libc = describe_libc(objects, offers.libc);
+  void* errno_at = has_libc ? offers.libc.function("__errno_location") : nullptr;
   libc.errno_at.store(reinterpret_cast<int* (*)()>(errno_at));
   for (std::size_t row = 0; row < kRows; ++row) {
     void* found = errno_at != nullptr ? offers.function(kWrappers[row].symbol) : nullptr;

@@ -5,25 +5,15 @@
 #include "fixture.hpp"
 #include "intercept/wrappers.hpp"
 
-using dft::intercept::describe_offers;
+using dft::intercept::describe_libc;
 using dft::intercept::is_same;
 using dft::intercept::kRows;
 using dft::intercept::kWrappers;
 using dft::intercept::Object;
 
-namespace {
-
-bool find_libc(Object& object) {
-  for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next)
-    if (describe_offers(*map, object) && object.is_called("libc.so.6")) return true;
-  return false;
-}
-
-}  // namespace
-
 TEST_CASE("object: the functions of libc are those that the loader finds in it") {
   Object libc;
-  REQUIRE(find_libc(libc));
+  REQUIRE(describe_libc(_r_debug.r_map, libc));
   void* handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   REQUIRE(handle != nullptr);
   std::size_t found = 0;
@@ -45,7 +35,7 @@ TEST_CASE("object: the functions of libc are those that the loader finds in it")
 
 TEST_CASE("object: a name that libc does not have, or has as something else than a function") {
   Object libc;
-  REQUIRE(find_libc(libc));
+  REQUIRE(describe_libc(_r_debug.r_map, libc));
   for (const char* name : {"no_such_function", "", "rea", "reads", "stdout", "environ"}) {
     CAPTURE(name);
     CHECK(libc.function(name) == nullptr);
