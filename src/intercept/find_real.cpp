@@ -34,17 +34,21 @@ const link_map* own_objects() noexcept {
   return first_space()->common.r_map;
 }
 
-// Shows `look` libc and other interposers before it, from behind the preload library if there is
-// one, until it says that it has seen enough. They stay as long as the process, so nothing is
-// locked.
+bool is_preload_library(const Object& object) noexcept {
+  return object.is_called("libdftracer_preload.so");
+}
+
+// Shows `look` other interposers, from behind the preload library if there is one, and libc in the
+// end, until it says that it has seen enough. They stay as long as the process, so nothing is
+// locked. A preload library that somebody has loaded himself is behind libc.
 template <class Look>
 void search(Look look) noexcept {
   bool begun = !is_preload();
   Object object;
   for (const link_map* map = own_objects(); map != nullptr; map = map->l_next) {
     if (map->l_ld == _DYNAMIC || !describe_offers(*map, object)) continue;
-    if (begun && (look(object) || object.is_libc())) return;
-    begun = begun || object.is_called("libdftracer_preload.so");
+    if ((begun || object.is_libc()) && (look(object) || object.is_libc())) return;
+    begun = begun || is_preload_library(object);
   }
 }
 
@@ -60,7 +64,7 @@ struct LateFunction {
 int look_for_late(dl_phdr_info* info, std::size_t, void* data) {
   auto& late = *static_cast<LateFunction*>(data);
   Object object;
-  if (!describe(*info, object)) return 0;
+  if (!describe(*info, object) || is_preload_library(object)) return 0;
   if (late.past_libc) {
     late.found = object.function(late.symbol);
     late.path = info->dlpi_name;

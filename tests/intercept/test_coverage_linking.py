@@ -368,3 +368,32 @@ def test_what_the_loader_said_is_still_there(place: Path, mode: str) -> None:
     assert "/not/there.so" in bare
     run = intercept.traced(program, mode=mode, cwd=place)
     assert run.result.stdout == bare
+
+
+LOADS_IT_ITSELF = """
+#include <dlfcn.h>
+int main(int argc, char** argv) {
+  if (argc != 4) return 98;
+  void* preload = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
+  void* user = dlopen(argv[2], RTLD_NOW);
+  if (preload == 0 || user == 0) return 99;
+  int (*work)(const char*) = (int (*)(const char*))dlsym(user, "work");
+  int (*open_there)(const char*, int) = (int (*)(const char*, int))dlsym(preload, "open");
+  return open_there(argv[2], 0) < 0 ? 97 : work(argv[3]);
+}
+"""
+
+
+def test_a_preload_library_that_the_program_loads_itself(place: Path) -> None:
+    """It stands behind libc then, and before whatever is loaded later."""
+    file = place / "main.c"
+    file.write_text(LOADS_IT_ITSELF)
+    for name, text in (("private", PRIVATE), ("user", PRIVATE_USER)):
+        (place / f"{name}.c").write_text(text)
+    private, user = place / "libprivate.so", place / "libuser.so"
+    command("cc", "-shared", "-fPIC", place / "private.c", "-o", private)
+    command("cc", "-shared", "-fPIC", place / "user.c", private, "-o", user)
+    env = intercept.settings(place.parent / "out")
+    library = env.pop("LD_PRELOAD")
+    program = intercept.program(file, intercept.PRELOAD)
+    assert run_bare(program, library, user, place / "x", cwd=place, env=env).rc == 0
