@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -37,6 +36,7 @@ struct Run {
   std::uint64_t recovered;  // processes whose traces were finished here, and what was in them
   std::uint64_t recovered_events;
   std::uint64_t recovered_files;
+  std::uint64_t recovered_lost;
   std::uint32_t guest;     // 1: inside another run that records into the same directory
   std::uint32_t untraced;  // why the program cannot be traced, 0 if it can
   char directory[4096];    // of the traces
@@ -121,9 +121,10 @@ DFT_EXPORT int dftracer_run_look(Run* run, Sums* out) {
   wanted.run = run->run;
   recovery::Found found;
   const int error = recovery::recover_directory(run->directory, wanted, found);
-  run->recovered += found.recovered;
-  run->recovered_events += found.events - std::min(found.events, found.metadata);
-  run->recovered_files += found.files;
+  run->recovered += found.run_processes;
+  run->recovered_events += found.run_events;
+  run->recovered_files += found.run_files;
+  run->recovered_lost += found.run_lost;
   session::Amounts amounts{};
   session::read_amounts(run->spools, run->key, amounts, out->untraced, sizeof out->untraced);
   out->processes = amounts.processes + run->recovered;
@@ -131,7 +132,7 @@ DFT_EXPORT int dftracer_run_look(Run* run, Sums* out) {
   out->files = amounts.files + run->recovered_files;
   out->calls = amounts.calls;
   out->filtered = amounts.filtered;
-  out->lost = amounts.lost;
+  out->lost = amounts.lost + run->recovered_lost;
   out->recovered = run->recovered;
   out->alive = found.alive;
   out->broken = found.broken;

@@ -105,6 +105,8 @@ Spool* Spool::adopt(std::byte* image, std::size_t size, const char* path,
   if (apply) {
     head.trace_size = head.intent.to;
     head.trace_lines = head.intent.lines;
+    head.trace_metadata = head.intent.metadata;
+    head.trace_files = head.intent.files;
     head.lost_written = head.intent.lost;
     if (head.intent.ends != 0) head.flags |= kEnded;
   }

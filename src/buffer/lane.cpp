@@ -7,6 +7,7 @@
 #include <new>
 
 #include "record/hot.hpp"
+#include "record/thread_io.hpp"
 
 namespace dft::buffer {
 
@@ -57,6 +58,7 @@ void thread_ends(void*) {
     if (ended.fetch_add(1) % 16 == 15 && g_hooks.filled != nullptr) g_hooks.filled();
   }
   give_tally(t.tally);
+  record::leave_thread_io();
   if (t.handlers != nullptr) sys::unmap(t.handlers, kPage);
   if (t.stack != nullptr && t.stack != g_no_stack) sys::unmap(t.stack, kPage);
   t = {kNever, {}, 0, 0, 0, 0, 0, 0, nullptr, 0, nullptr, nullptr};

@@ -13,7 +13,7 @@
 namespace dft::buffer {
 
 inline constexpr char kMagic[8] = {'D', 'F', 'T', 'S', 'P', 'O', 'O', 'L'};
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 inline constexpr std::size_t kPage = 4096;
 
 // A thread's first chunk is small, so that a thousand threads cost little; the following ones are
@@ -72,10 +72,12 @@ struct Owner {
 // in the middle the file is cut back to `from` and the same records are written again: none lost,
 // none twice.
 struct Intent {
-  std::uint64_t from;   // length of the trace file before
-  std::uint64_t to;     // and after
-  std::uint64_t lines;  // trace_lines after it
-  std::uint64_t lost;   // lost_written after it
+  std::uint64_t from;      // length of the trace file before
+  std::uint64_t to;        // and after
+  std::uint64_t lines;     // trace_lines after it
+  std::uint64_t metadata;  // trace_metadata after it
+  std::uint64_t files;     // trace_files after it
+  std::uint64_t lost;      // lost_written after it
   std::uint32_t entries;
   std::uint32_t ends;  // 1: the end record is in it
   struct Entry {
@@ -87,7 +89,8 @@ struct Intent {
 enum HeadFlag : std::uint32_t {
   kCompressed = 1,
   kNoThreadIds = 2,
-  kEnded = 4,  // the end record is in the trace, or not wanted: another program goes on
+  kEnded = 4,    // the end record is in the trace, or not wanted: another program goes on
+  kCounted = 8,  // the run's totals hold this process
 };
 
 struct SpoolHead {
@@ -115,7 +118,11 @@ struct SpoolHead {
   std::uint64_t lost_written;       // of those, how many the trace file already tells of
   std::uint64_t trace_size;  // bytes of the trace file that are whole and ours; 0 before it is made
   std::uint64_t trace_inode;
-  std::uint64_t trace_lines;  // that this spool has put into it; 0: not even the preamble
+  std::uint64_t trace_lines;      // that this spool has put into it; 0: not even the preamble
+  std::uint64_t trace_metadata;   // of those, lines that are no events
+  std::uint64_t trace_files;      // of those, FH lines of calls
+  std::uint64_t reported_events;  // that the run's totals hold already
+  std::uint64_t reported_files;
   std::atomic<std::uint64_t> intent_number;
   std::atomic<std::uint64_t> done_number;     // the file holds it
   std::atomic<std::uint64_t> applied_number;  // and the chunks know
@@ -126,11 +133,24 @@ struct SpoolHead {
 };
 static_assert(sizeof(SpoolHead) <= kPage);
 
+// What the trace has got from this spool and the run's totals do not hold yet.
+inline std::uint64_t unreported_events(const SpoolHead& head) noexcept {
+  const std::uint64_t other = head.trace_metadata + head.reported_events;
+  return head.trace_lines > other ? head.trace_lines - other : 0;
+}
+inline std::uint64_t unreported_files(const SpoolHead& head) noexcept {
+  return head.trace_files > head.reported_files ? head.trace_files - head.reported_files : 0;
+}
+inline void set_reported(SpoolHead& head) noexcept {
+  head.reported_events += unreported_events(head);
+  head.reported_files += unreported_files(head);
+}
+
 inline constexpr std::size_t kTimelineOffset = kPage;
 inline constexpr std::size_t kTimelineSize = (sizeof(record::Timeline) + kPage - 1) / kPage * kPage;
 inline constexpr std::size_t kFixedSize = kTimelineOffset + kTimelineSize;
 
 // Whoever changes these changes what others read: raise kVersion.
-static_assert(kVersion == 3 && sizeof(SpoolHead) == 3152 && kFixedSize == 16384);
+static_assert(kVersion == 4 && sizeof(SpoolHead) == 3200 && kFixedSize == 16384);
 
 }  // namespace dft::buffer

@@ -61,11 +61,22 @@ void start_anew(buffer::SpoolHead& head) {
   name[n] = '\0';
   std::memcpy(head.trace_name, name, n + 1);
   head.trace_size = 0;
-  head.trace_lines = 0;
+  head.trace_lines = head.trace_metadata = head.trace_files = 0;
+  head.reported_events = head.reported_files = 0;
+}
+
+// What the run's totals lack, because the dead could not report it.
+void count_unreported(const buffer::SpoolHead& head, bool ended, Found& found) {
+  found.run_events += buffer::unreported_events(head);
+  found.run_files += buffer::unreported_files(head);
+  if ((head.flags & buffer::kCounted) != 0) return;
+  found.run_lost += head.lost.load();
+  // Ended before it was recovered: another program goes on in the process, and will count it.
+  if (!ended) ++found.run_processes;
 }
 
 std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot, bool* done,
-                     Found& found) {
+                     const Wanted& wanted, Found& found) {
   buffer::SpoolHead& head = spool.head();
   spool.timeline().settle(same_boot);
   const std::uint64_t before = head.trace_lines;
@@ -80,9 +91,8 @@ std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot
   sink::Sink* sink = sink::Sink::create(spool, directory, kBlock);
   if (sink == nullptr) return 0;
   *done = sink->finish(true, true);
-  found.files += sink->files();
-  found.metadata += sink->metadata_lines();
   sink->discard();
+  if (head.run == wanted.run) count_unreported(head, ended, found);
   std::uint64_t lines = head.trace_lines - (error == -ESTALE ? 0 : before);
   if (before == 0 || error == -ESTALE) lines -= std::min(lines, head.preamble_lines);
   if (!ended && (head.flags & buffer::kEnded) != 0) lines -= std::min<std::uint64_t>(lines, 1);
@@ -163,7 +173,7 @@ Outcome recover_open(const char* directory, const char* path, int fd, struct sta
   describe_self(self);
   const bool same_boot = std::strncmp(self.boot, spool->head().owner.boot, sizeof self.boot) == 0;
   bool done = false;
-  found.events += finish(directory, *spool, same_boot, &done, found);
+  found.events += finish(directory, *spool, same_boot, &done, wanted, found);
   const buffer::Owner owner = spool->head().owner;
   spool->discard();
   if (!done) return Outcome::kBroken;

@@ -16,7 +16,7 @@ bool word_name(std::uint64_t key, char* to, std::size_t room) noexcept;
 struct Wanted {
   bool force = false;     // also those whose owner cannot be checked from here
   bool only_run = false;  // only spools of this run
-  std::uint64_t run = 0;
+  std::uint64_t run = 0;  // whose totals are wanted
   bool any_user = false;  // root only: also those of other users
   bool quiet =
       false;  // says nothing about spools that cannot be read: they are not the caller's business
@@ -25,9 +25,12 @@ struct Wanted {
 struct Found {
   std::uint64_t spools = 0;
   std::uint64_t recovered = 0;
-  std::uint64_t events = 0;    // lines that were added to traces
-  std::uint64_t metadata = 0;  // of these, lines that are no events
-  std::uint64_t files = 0;     // of those, FH lines
+  std::uint64_t events = 0;  // lines that were added to traces
+  // Of the wanted run: what its totals did not hold, because the dead could not report it.
+  std::uint64_t run_processes = 0;
+  std::uint64_t run_events = 0;
+  std::uint64_t run_files = 0;
+  std::uint64_t run_lost = 0;
   std::uint64_t alive = 0;
   std::uint64_t unknown = 0;
   std::uint64_t broken = 0;

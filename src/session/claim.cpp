@@ -5,13 +5,13 @@
 #include "record/say.hpp"
 #include "record/sys.hpp"
 #include "recovery/owner.hpp"
-#include "recovery/recover.hpp"
 #include "sink/trace_file.hpp"
 
 namespace dft::session {
 
 bool claim(const Place& place, buffer::SpoolHead& head, const char* chosen, const char* passing,
-           bool may_be_exact, char (&path)[kClaimPath], Existing& existing) noexcept {
+           bool may_be_exact, char (&path)[kClaimPath], Existing& existing,
+           recovery::Found& finished) noexcept {
   const std::uint64_t key = recovery::process_key(head.owner);
   char base[256];
   existing = {Existing::What::kNothing, 0, 0, 0};
@@ -46,8 +46,9 @@ bool claim(const Place& place, buffer::SpoolHead& head, const char* chosen, cons
     }
     if (taken != -EEXIST) return false;
     // A dead predecessor's: finish it, and the name is free. A living one keeps it.
-    recovery::Found found;
-    const auto outcome = recovery::recover_spool(place.directory, base, {}, found);
+    recovery::Wanted wanted;
+    wanted.run = head.run;
+    const auto outcome = recovery::recover_spool(place.directory, base, wanted, finished);
     if (outcome == recovery::Outcome::kRecovered || outcome == recovery::Outcome::kNothing)
       continue;
     // The name that this process had before an exec is nobody else's: somebody is just finishing

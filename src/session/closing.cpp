@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -7,7 +6,6 @@
 #include "record/say.hpp"
 #include "recovery/recover.hpp"
 #include "session/state.hpp"
-#include "session/traffic.hpp"
 
 namespace dft::session {
 namespace {
@@ -44,21 +42,20 @@ void say_summary(const Session& s, const Amounts& amounts, const char* untraced)
       number(amounts.lost), plural(amounts.lost, "s"), why, rest);
 }
 
-// What passed through intercepted calls, beside what the kernel counted. False when nobody
-// intercepts, or the kernel does not tell.
+// What passed through intercepted calls, beside what the kernel counted. False when calls are not
+// intercepted, or the kernel's count is not known.
 bool measure_traffic(const Session& s, sink::Encoder::Traffic& traffic) {
   const std::uint64_t own_read = sys::g_own_read.load();
   const std::uint64_t own_written = sys::g_own_written.load();
-  std::uint64_t read = 0;
-  std::uint64_t written = 0;
-  if (s.config.disable_io || !read_traffic(read, written)) return false;
+  record::IoBytes moved;
+  if (s.config.disable_io || !s.io.measure(moved)) return false;
   const buffer::Sums sums = buffer::sum_tallies();
   const auto since = [](std::uint64_t now, std::uint64_t before) {
     return now > before ? now - before : 0;
   };
   traffic = {sums.calls,   sums.filtered,
-             sums.read,    since(read, s.read_before + own_read),
-             sums.written, since(written, s.written_before + own_written)};
+             sums.read,    since(moved.read, own_read),
+             sums.written, since(moved.written, own_written)};
   return true;
 }
 
@@ -80,28 +77,31 @@ void account(Session& s, Amounts amounts) {
   if (s.config.summary && (!s.config.disable_io || empty)) say_summary(s, amounts, untraced);
 }
 
+void add(Amounts& amounts, const recovery::Found& found) {
+  amounts.processes += found.run_processes;
+  amounts.events += found.run_events;
+  amounts.files += found.run_files;
+  amounts.lost += found.run_lost;
+}
+
 }  // namespace
 
-Amounts news(Session& s, std::uint64_t ends) {
-  const buffer::SpoolHead& head = s.spool->head();
+Amounts take_unreported(Session& s) {
+  buffer::SpoolHead& head = s.spool->head();
   const buffer::Sums sums = buffer::sum_tallies();
-  const std::uint64_t files = s.sink->files();
-  const std::uint64_t own = head.preamble_lines + ends + s.sink->metadata_lines();
-  const Amounts now{0,
-                    head.trace_lines > own ? head.trace_lines - own : 0,
-                    files,
-                    sums.calls,
-                    sums.filtered,
-                    head.lost.load()};
-  const Amounts before = s.told;
-  s.told = now;
+  const std::uint64_t lost = head.lost.load();
   const auto since = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; };
-  return {0,
-          since(now.events, before.events),
-          since(now.files, before.files),
-          since(now.calls, before.calls),
-          since(now.filtered, before.filtered),
-          since(now.lost, before.lost)};
+  const Amounts fresh{0,
+                      buffer::unreported_events(head),
+                      buffer::unreported_files(head),
+                      since(sums.calls, s.reported.calls),
+                      since(sums.filtered, s.reported.filtered),
+                      since(lost, s.reported.lost)};
+  buffer::set_reported(head);
+  s.reported.calls = sums.calls;
+  s.reported.filtered = sums.filtered;
+  s.reported.lost = lost;
+  return fresh;
 }
 
 void close(Session& s) {
@@ -130,8 +130,9 @@ void close(Session& s) {
       say("process %u: %llu records in %s/%s", s.pid,
           static_cast<unsigned long long>(head.trace_lines), s.place.directory, s.trace_name);
     }
-    amounts = news(s, 1);
+    amounts = take_unreported(s);
     amounts.processes = unused ? 0 : 1;
+    spool->head().flags |= buffer::kCounted;
     s.next_id = head.next_id.load();
     s.rate = spool->timeline().rate();
   }
@@ -157,10 +158,10 @@ void close(Session& s) {
     children.run = s.run;
     children.quiet = true;
     recovery::recover_directory(s.place.directory, children, found);
-    amounts.processes += found.recovered;
-    amounts.events += found.events - std::min(found.events, found.metadata);
-    amounts.files += found.files;
+    add(amounts, found);
   }
+  add(amounts, s.finished_for);
+  s.finished_for = {};
   account(s, amounts);
 }
 

@@ -9,7 +9,6 @@
 #include "recovery/owner.hpp"
 #include "recovery/recover.hpp"
 #include "session/state.hpp"
-#include "session/traffic.hpp"
 #include "sink/trace_file.hpp"
 
 namespace dft::session {
@@ -92,7 +91,8 @@ int open_spool(Session& s, bool may_be_exact) {
   Existing existing{};
   const bool exact = may_be_exact && (s.place.exact || s.trace_name[0] != '\0');
   char path[kPath];
-  if (!claim(s.place, head, s.trace_name, elsewhere ? note : passing, exact, path, existing)) {
+  if (!claim(s.place, head, s.trace_name, elsewhere ? note : passing, exact, path, existing,
+             s.finished_for)) {
     if (elsewhere) sys::unlink(note);
     spool->retire(true);
     return -EACCES;
@@ -130,7 +130,7 @@ int open_spool(Session& s, bool may_be_exact) {
     spool->retire(true);
     return -ENOMEM;
   }
-  s.told.events = s.told.lost = s.told.files = 0;
+  s.reported.lost = 0;
   s.given_to = 0;
   // Where calls are intercepted, those that change a process's rights are among them.
   s.writer = new (memory) sink::Writer(*s.sink, *spool, !s.config.disable_io);
@@ -145,7 +145,7 @@ int open_spool(Session& s, bool may_be_exact) {
   if (!s.config.disable_io) {
     sys::g_own_read.store(0);
     sys::g_own_written.store(0);
-    read_traffic(s.read_before, s.written_before);
+    s.io.begin();
   }
   // The thread that starts takes the ids after the opening records'; what else opens the file comes
   // next.
@@ -174,7 +174,8 @@ void leave_parent(Session& s) {
   s.note[0] = '\0';
   s.next_id = kFirstId;
   s.word_left = false;
-  s.told = {};
+  s.reported = {};
+  s.finished_for = {};
   buffer::reset_tallies(buffer::t_thread.tally);
 }
 

@@ -7,11 +7,13 @@
 #include <cstdint>
 
 #include "buffer/spool.hpp"
+#include "recovery/recover.hpp"
 #include "session/claim.hpp"
 #include "session/config.hpp"
 #include "session/facts.hpp"
 #include "session/kin.hpp"
 #include "session/naming.hpp"
+#include "session/traffic.hpp"
 #include "sink/sink.hpp"
 #include "sink/writer.hpp"
 
@@ -42,11 +44,11 @@ struct Session {
   std::uint64_t key = 0;    // of this one
   bool word_left = false;
   bool preloaded = false;
-  bool suspended = false;         // an exec is under way that ends the trace
-  bool ends_last = false;         // after every destructor, not among them
-  Amounts told{};                 // what this process has already added to the run's
-  std::uint64_t read_before = 0;  // what the kernel had counted when recording began
-  std::uint64_t written_before = 0;
+  bool suspended = false;  // an exec is under way that ends the trace
+  bool ends_last = false;  // after every destructor, not among them
+  Amounts reported{};      // calls and losses that this process has already added to the run's
+  recovery::Found finished_for;  // of the run's dead whose traces this process completed
+  IoMeter io;
   int starts = 0;
   bool failed = false;  // said so once; this process is not traced
 };
@@ -68,7 +70,7 @@ int open_spool(Session& s, bool may_be_exact);
 void leave_parent(Session& s);
 // Drains, ends the file, lets go of the spool, and finishes for children that died before us.
 void close(Session& s);
-// What has come to this process's trace since it was last asked; `ends` lines of it are ends.
-Amounts news(Session& s, std::uint64_t ends);
+// What has come to this process's trace and is not in the run's totals yet; the caller adds it.
+Amounts take_unreported(Session& s);
 
 }  // namespace dft::session

@@ -20,10 +20,13 @@ void leave_word_once(Session& s) {
 void will_fork() noexcept {
   buffer::g_forked.store(true);
   Session* s = g_session.load();
-  if (s == nullptr || s->word_left) return;
+  if (s == nullptr || s->config.disable_io) return;
+  if (s->word_left && s->io.is_ready_for_children()) return;
   SlowPath slow;
   Locked locked(g_lock);
-  if (s->spool != nullptr && !is_child(*s)) leave_word_once(*s);
+  if (s->spool == nullptr || is_child(*s)) return;
+  leave_word_once(*s);
+  s->io.before_fork();
 }
 
 void will_exec() noexcept {
@@ -34,7 +37,7 @@ void will_exec() noexcept {
   leave_word_once(*s);
   Locked sink_locked(s->sink->lock());
   s->sink->drain(sink::Sink::Scope::kEverything);
-  add_amounts(s->spool_place, s->first, news(*s, 0));
+  add_amounts(s->spool_place, s->first, take_unreported(*s));
   s->spool->head().flags |= buffer::kEnded;
 }
 

@@ -138,12 +138,15 @@ bool Sink::write_block(Batch& batch) noexcept {
   text_.resize(0);
   encoder_.set_lines(0);
   std::uint64_t lines = 0;
+  std::uint64_t metadata = 0;
+  const std::uint64_t metadata_before = encoder_.metadata_lines();
+  const std::uint64_t files_before = encoder_.files();
   if (head.trace_lines == 0) {
     const std::string_view preamble(spool_.preamble(), head.preamble_size);
     // A preamble that was to continue a file, which then went away, now opens one.
     if (head.trace_size == 0 && !preamble.starts_with('[') && !text_.append("[\n")) return false;
     if (!text_.append(preamble)) return false;
-    lines = head.preamble_lines;
+    lines = metadata = head.preamble_lines;
   }
   std::uint64_t lost = head.lost.load();
   if (lost > head.lost_written) {
@@ -180,7 +183,9 @@ bool Sink::write_block(Batch& batch) noexcept {
       return false;
     }
     ++lines;
+    ++metadata;
   }
+  metadata += encoder_.metadata_lines() - metadata_before;
   std::string_view block = text_.view();
   if ((head.flags & buffer::kCompressed) != 0) {
     if (!gzip_.member(block, static_cast<std::uint32_t>(lines), member_)) return false;
@@ -190,6 +195,8 @@ bool Sink::write_block(Batch& batch) noexcept {
   intent.from = head.trace_size;
   intent.to = head.trace_size + block.size();
   intent.lines = head.trace_lines + lines;
+  intent.metadata = head.trace_metadata + metadata;
+  intent.files = head.trace_files + encoder_.files() - files_before;
   intent.lost = lost;
   intent.entries = used;
   intent.ends = last ? 1 : 0;
@@ -209,6 +216,8 @@ bool Sink::write_block(Batch& batch) noexcept {
   head.done_number.store(number, std::memory_order_release);
   head.trace_size = intent.to;
   head.trace_lines = intent.lines;
+  head.trace_metadata = intent.metadata;
+  head.trace_files = intent.files;
   head.lost_written = lost;
   if (last) head.flags |= buffer::kEnded;
   for (std::uint32_t i = 0; i < used; ++i) {

@@ -37,8 +37,6 @@ class Sink {
   // A sign of life for those who cannot see the process.
   void heartbeat() noexcept;
 
-  [[nodiscard]] std::uint64_t files() const noexcept { return encoder_.files(); }
-  [[nodiscard]] std::uint64_t metadata_lines() const noexcept { return encoder_.metadata_lines(); }
   [[nodiscard]] bool has_full_chunks() noexcept;
   // Nothing has been written, and there is nothing to write.
   [[nodiscard]] bool is_unused() noexcept;

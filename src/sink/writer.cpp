@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include "record/say.hpp"
+#include "record/thread_io.hpp"
 #include "sink/bare_thread.hpp"
 
 #ifndef SYS_close_range
@@ -153,7 +154,10 @@ void Writer::hold() noexcept {
 
 void Writer::let_go() noexcept { holds_.fetch_sub(1); }
 
-void Writer::main(void* self) noexcept { static_cast<Writer*>(self)->run(); }
+void Writer::main(void* self) noexcept {
+  static_cast<Writer*>(self)->run();
+  record::leave_thread_io();
+}
 
 void Writer::run() noexcept {
   thread_.store(sys::thread_id());

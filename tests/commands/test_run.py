@@ -96,6 +96,38 @@ def test_a_program_that_a_signal_killed(name: str, tmp_path: Path) -> None:
     assert not [path for path in (tmp_path / "d").iterdir() if path.name.startswith(".")]
 
 
+KILLED = """
+import os, signal, sys
+def write_and_die(n):
+    if os.fork() == 0:
+        file = open(f"part-{n}", "wb", buffering=0)
+        for _ in range(20000):
+            file.write(b"x")
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.wait()
+write_and_die(0)
+os.spawnlp(os.P_WAIT, "sh", "sh", "-c", "cat part-0 >copy; true")
+write_and_die(1)
+if sys.argv[1] == "leader":
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("dies", ["leader", "workers"])
+def test_the_summary_counts_what_killed_processes_had_written(dies: str, tmp_path: Path) -> None:
+    """Blocks that the writer had put into the trace before the kill, and files; also where another
+    process of the run completed the trace."""
+    (tmp_path / "kills.py").write_text(KILLED)
+    expect = -signal.SIGKILL if dies == "leader" else 0
+    words = ["run", "-o", "d", "--", sys.executable, "kills.py", dies]
+    said = summary(dftracer(*words, cwd=tmp_path, expect=expect).stderr)
+    processes = intercept.read(tmp_path / "d", ended=False, open_parents=True)
+    assert events_in(processes) > 40_000
+    assert int(said["events"].replace(",", "")) == events_in(processes)
+    assert int(said["processes"]) == len(processes)
+    assert int(said["files"]) >= 2
+
+
 def test_programs_that_cannot_be_started(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("no")
     (tmp_path / "tool.py").write_text("pass")

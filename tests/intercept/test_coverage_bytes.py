@@ -84,3 +84,21 @@ def test_mapped_bytes_are_not_read(place: Path, mode: str) -> None:
     end = ends(place, mode, "map", "all")
     assert end["read_seen"] == 0
     assert end["read_total"] <= 8192
+
+
+@intercept.IN_EACH_MODE
+def test_totals_of_a_process_that_waited_hold_ended_threads_and_no_children(
+    tmp_path: Path, mode: str
+) -> None:
+    """Threads that end before and after a fork; a child whose bytes the kernel adds to ours."""
+    work = tmp_path / "work"
+    work.mkdir()
+    program = intercept.program("cov_gap", mode, "-pthread")
+    run = intercept.traced(program, mode=mode, cwd=work, env={"DFTRACER_DATA_DIR": "all"})
+    pids = {process.pid for process in run.processes}
+    (own,) = (process for process in run.processes if process.ppid not in pids)
+    (child,) = (process for process in run.processes if process is not own)
+    # Two threads before, the main thread, two threads after: 100,000 bytes each.
+    assert own.end["write_seen"] == 500_000
+    assert own.end["write_total"] == 500_000
+    assert child.end["write_seen"] == child.end["write_total"] == 200_000

@@ -55,6 +55,8 @@ void compose(Step step, const Image& image, const Image& after,
   if (step >= Step::kCounted) {
     head.trace_size = later.trace_size;
     head.trace_lines = later.trace_lines;
+    head.trace_metadata = later.trace_metadata;
+    head.trace_files = later.trace_files;
     head.lost_written = later.lost_written;
     head.flags = later.flags;
   }

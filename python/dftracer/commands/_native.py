@@ -17,6 +17,7 @@ class _Run(ctypes.Structure):
         ("recovered", ctypes.c_uint64),
         ("recovered_events", ctypes.c_uint64),
         ("recovered_files", ctypes.c_uint64),
+        ("recovered_lost", ctypes.c_uint64),
         ("guest", ctypes.c_uint32),
         ("untraced", ctypes.c_uint32),
         ("directory", ctypes.c_char * 4096),
