@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from dftracer import _secrets
 from dftracer.commands import _native
 
 _LINE = re.compile(
@@ -166,7 +167,7 @@ def _read_opening(text: bytes, known: _Known) -> None:
             known.rank = int(value) if str(value).isdigit() else None
         elif name == "start":
             command = str(args.get("cmd_hash", ""))
-    known.command = strings.get(command, "").replace(";", " ")
+    known.command = _secrets.shown(strings.get(command, "")).replace(";", " ")
     known.paths.update(strings)
 
 

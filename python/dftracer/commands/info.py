@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from datetime import datetime
+from typing import Any
 
+from dftracer import _secrets
 from dftracer.commands import reading
 from dftracer.commands.reading import bold, bytes_text, counted, dim, duration_text, shorten
 from dftracer.trace.files import siblings
@@ -187,7 +189,7 @@ def _wrapped(line: str) -> list[str]:
     except ValueError:  # integers past Python's limit, depth: shown as it is
         text = line
     else:
-        text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(_without_secrets(record), ensure_ascii=False, separators=(",", ":"))
     pieces = reading.printable(text).split(",")
     lines = ["  "]
     for index, piece in enumerate(pieces):
@@ -197,3 +199,11 @@ def _wrapped(line: str) -> list[str]:
         lines[-1] += text
     lines = [item if len(item) <= WIDTH else item[: WIDTH - 1] + "…" for item in lines]
     return lines if len(lines) <= 6 else [*lines[:5], "    …"]
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_secrets(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_secrets(item) for item in value]
+    return _secrets.shown(value) if isinstance(value, str) else value

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dftracer import _reader
+from dftracer import _reader, _secrets
 from dftracer.trace.files import PathLike
 from dftracer.trace.table import Damage
 
@@ -240,7 +240,7 @@ def _process(item: dict[str, Any], file: Summary) -> Process:
         host=item["host"],
         rank=item["rank"],
         name=item["name"],
-        command=item["command"].replace(";", " "),
+        command=_secrets.shown(item["command"]).replace(";", " "),
         program=item["program"],
         cwd=item["cwd"],
         ppid=item["ppid"],
