@@ -139,6 +139,9 @@ def meaning_cell(setting: Setting) -> str:
     limits = re.match(r"range\((\d+), (\d+)\)", setting.allowed)
     if names:
         return f"{setting.text} One of {', '.join(f'`{name}`' for name in names)}."
+    octal = re.match(r"octal\((\d+)\)", setting.allowed)
+    if octal:
+        return f"{setting.text} Up to {octal[1]}."
     if limits:
         return f"{setting.text} From {limits[1]} to {limits[2]}."
     return setting.text

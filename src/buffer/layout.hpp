@@ -103,6 +103,7 @@ struct SpoolHead {
   std::uint64_t host_hash;
   std::uint32_t time_divisor_log10;  // nanoseconds to the trace's unit: 0, 3, 6 or 9
   std::uint32_t compression_level;
+  std::uint64_t note_key;  // that the note of a spool elsewhere must name; 0 without a note
   Owner owner;
   char mapped_name[64];  // base name of this file when it was mapped: the kernel may go on showing
                          // that one
@@ -128,7 +129,7 @@ struct SpoolHead {
   std::atomic<std::uint64_t> applied_number;  // and the chunks know
   Intent intent;
   std::atomic<std::uint32_t> segments;
-  std::uint32_t reserved;
+  std::uint32_t file_mode;  // of the trace
   Segment segment[kMaxSegments];
 };
 static_assert(sizeof(SpoolHead) <= kPage);
@@ -151,6 +152,6 @@ inline constexpr std::size_t kTimelineSize = (sizeof(record::Timeline) + kPage -
 inline constexpr std::size_t kFixedSize = kTimelineOffset + kTimelineSize;
 
 // Whoever changes these changes what others read: raise kVersion.
-static_assert(kVersion == 4 && sizeof(SpoolHead) == 3200 && kFixedSize == 16384);
+static_assert(kVersion == 4 && sizeof(SpoolHead) == 3208 && kFixedSize == 16384);
 
 }  // namespace dft::buffer

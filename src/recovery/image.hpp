@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "buffer/layout.hpp"
 #include "record/sys.hpp"
 #include "recovery/recover.hpp"
 
@@ -60,9 +61,11 @@ class Image {
   std::size_t size_ = 0;
 };
 
-// A note's text is the path of a spool on a node-local file system. False if it is no note.
-inline bool read_note(int fd, const struct stat& info, char (&to)[kLongestPath]) {
-  char text[kLongestPath + sizeof kNoteStart] = {};
+// A note's text is the path of a spool on a node-local file system, and on the next line the key
+// that the spool has. False if it is no note.
+inline bool read_note(int fd, const struct stat& info, char (&to)[kLongestPath],
+                      std::uint64_t& key) {
+  char text[kLongestPath + sizeof kNoteStart + 20] = {};
   if (info.st_size < 20 || static_cast<std::size_t>(info.st_size) >= sizeof text - 1) return false;
   if (sys::pread(fd, text, sizeof text - 1, 0) < 20) return false;
   const std::size_t start = sizeof kNoteStart - 1;
@@ -70,8 +73,25 @@ inline bool read_note(int fd, const struct stat& info, char (&to)[kLongestPath])
   char* newline = std::strchr(text, '\n');
   if (newline == nullptr) return false;
   *newline = '\0';
+  if (static_cast<std::size_t>(newline - text) - start >= kLongestPath) return false;
   std::strcpy(to, text + start);
+  key = 0;
+  for (const char* c = newline + 1; *c != '\0' && *c != '\n'; ++c) {
+    const bool digit = *c >= '0' && *c <= '9';
+    if (!digit && (*c < 'a' || *c > 'f')) return false;
+    key = key << 4 | static_cast<std::uint64_t>(digit ? *c - '0' : *c - 'a' + 10);
+  }
   return std::string_view(to).ends_with(kSpoolEnding);
+}
+
+// Whether an open file is the spool that the note stands for. Anybody can pack a note into an
+// archive, which must not make us touch a file that is none of its business.
+inline bool is_noted(int fd, std::uint64_t key) {
+  alignas(buffer::SpoolHead) std::byte bytes[sizeof(buffer::SpoolHead)] = {};
+  if (sys::pread(fd, bytes, sizeof bytes, 0) != sizeof bytes) return false;
+  const auto& head = *reinterpret_cast<const buffer::SpoolHead*>(bytes);
+  return key != 0 && head.note_key == key &&
+         std::memcmp(head.magic, buffer::kMagic, sizeof head.magic) == 0;
 }
 
 }  // namespace dft::recovery

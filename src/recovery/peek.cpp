@@ -146,9 +146,11 @@ int peek(const char* directory, const char* name, Peeked& out, sink::Text& lines
   const int error = static_cast<int>(sys::status(file.get(), &info));
   if (error != 0) return error;
   char elsewhere[kLongestPath];
-  if (!read_note(file.get(), info, elsewhere)) return peek_open(file.get(), path, out, lines);
+  std::uint64_t key = 0;
+  if (!read_note(file.get(), info, elsewhere, key)) return peek_open(file.get(), path, out, lines);
   const Descriptor local(sys::open(elsewhere, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   if (local.get() < 0) return local.get();
+  if (!is_noted(local.get(), key)) return -ENOENT;
   return peek_open(local.get(), elsewhere, out, lines);
 }
 

@@ -199,7 +199,8 @@ Outcome recover_spool(const char* directory, const char* name, const Wanted& wan
   ++found.spools;
   char elsewhere[kPath];
   Outcome outcome = Outcome::kNothing;
-  if (read_note(file.get(), info, elsewhere)) {
+  std::uint64_t key = 0;
+  if (read_note(file.get(), info, elsewhere, key)) {
     const Descriptor local(sys::open(elsewhere, O_RDWR | O_NOFOLLOW | O_NONBLOCK));
     struct stat local_info{};
     if (local.get() < 0) {
@@ -208,6 +209,9 @@ Outcome recover_spool(const char* directory, const char* name, const Wanted& wan
       if (wanted.force) sys::unlink(path);
     } else if (!acceptable(local.get(), wanted, local_info)) {
       outcome = Outcome::kBroken;
+    } else if (!is_noted(local.get(), key)) {
+      outcome = wanted.force ? Outcome::kNothing : Outcome::kUnknown;
+      if (wanted.force) sys::unlink(path);
     } else {
       outcome = recover_open(directory, elsewhere, local.get(), local_info, wanted, found);
       if (outcome == Outcome::kRecovered || outcome == Outcome::kNothing) sys::unlink(path);

@@ -19,6 +19,11 @@ constexpr Allowed range(std::uint64_t low, std::uint64_t high) {
   allowed.high = high;
   return allowed;
 }
+constexpr Allowed octal(std::uint64_t high) {
+  Allowed allowed = range(0, high);
+  allowed.octal = true;
+  return allowed;
+}
 constexpr Allowed hex_digits(std::size_t count) {
   Allowed allowed;
   allowed.hex_digits = count;
@@ -76,7 +81,7 @@ bool parse(std::string_view value, const Allowed&, Switch& to) {
 bool parse(std::string_view value, const Allowed& allowed, Number& to) {
   Number number = 0;
   const char* const end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  const auto [stop, error] = std::from_chars(value.data(), end, number, allowed.octal ? 8 : 10);
   if (error != std::errc{} || stop != end) return false;
   if (number < allowed.low || number > allowed.high) return false;
   to = number;
@@ -107,7 +112,12 @@ bool parse(std::string_view value, const Allowed& allowed, Enum& to) {
 }
 
 std::string to_text(Switch value, const Allowed&) { return value ? "1" : "0"; }
-std::string to_text(Number value, const Allowed&) { return std::to_string(value); }
+std::string to_text(Number value, const Allowed& allowed) {
+  char digits[32];
+  const auto [end, error] =
+      std::to_chars(digits, digits + sizeof digits, value, allowed.octal ? 8 : 10);
+  return (allowed.octal ? "0" : "") + std::string(digits, end);
+}
 std::string to_text(const Text& value, const Allowed&) { return value; }
 std::string to_text(const List& value, const Allowed&) {
   std::string text;
@@ -239,8 +249,8 @@ std::string expected(const Setting& setting) {
   const Allowed& allowed = setting.allowed;
   if (is_switch(setting)) return "a switch (1, true, yes, on; 0, false, no, off)";
   if (std::holds_alternative<Number Config::*>(setting.field)) {
-    return "a whole number from " + std::to_string(allowed.low) + " to " +
-           std::to_string(allowed.high);
+    return (allowed.octal ? "an octal number from " : "a whole number from ") +
+           to_text(allowed.low, allowed) + " to " + to_text(allowed.high, allowed);
   }
   if (is_list(setting)) {
     return "a list of at most " + std::to_string(kMostDirectories) + " directories of at most " +

@@ -19,6 +19,7 @@ enum class Status : std::uint8_t { kEffective, kNotNeeded, kNotAvailable };
 struct Allowed {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
+  bool octal = false;
   std::size_t hex_digits = 0;
   std::array<std::string_view, 4> names{};
 };

@@ -8,6 +8,7 @@
 
 #include "record/hash.hpp"
 #include "record/sys.hpp"
+#include "session/secrets.hpp"
 #include "sink/escape.hpp"
 
 namespace dft::session {
@@ -53,13 +54,39 @@ void read_arguments(sink::Text& words) {
   }
 }
 
+// What an interpreter runs, by its arguments: a file, or the module after -m. The text after -c is
+// no name.
+class Script {
+ public:
+  void look_at(std::string_view word) {
+    if (done_) return;
+    if (is_value_) {
+      is_value_ = false;
+      return;
+    }
+    if (word == "-c" || is_module_ || !word.starts_with('-')) {
+      done_ = true;
+      if (word != "-c") name_ = is_module_ ? word : base_name(word);
+    }
+    is_module_ = word == "-m";
+    is_value_ = word == "-W" || word == "-X";
+  }
+  [[nodiscard]] std::string_view name() const { return name_; }
+
+ private:
+  std::string_view name_;
+  bool done_ = false;
+  bool is_module_ = false;
+  bool is_value_ = false;
+};
+
 // The first word but the last that names neither an option nor an interpreter; the rule that
 // existing traces follow for exec_hash. The label is for people: the script of an interpreter, else
 // the program.
 void name_program(std::string_view words, Facts& facts) {
   std::string_view exec;
   std::string_view first;
-  std::string_view script;
+  Script script;
   bool spawned = false;
   for (std::size_t at = 0; at < words.size();) {
     std::size_t end = words.find('\0', at);
@@ -67,7 +94,7 @@ void name_program(std::string_view words, Facts& facts) {
     const std::string_view word = words.substr(at, end - at);
     const bool last = end + 1 >= words.size();
     if (at == 0) first = base_name(word);
-    if (at != 0 && script.empty() && !word.starts_with('-')) script = base_name(word);
+    if (at != 0) script.look_at(word);
     spawned |= contains(word, "multiprocessing");
     if (!last && exec.empty() && !word.starts_with('-') && !contains(word, "python") &&
         !contains(word, "env") && !contains(word, "multiprocessing")) {
@@ -76,7 +103,7 @@ void name_program(std::string_view words, Facts& facts) {
     at = end + 1;
   }
   copy_to(facts.exec, !exec.empty() ? exec : spawned ? "DEFAULT-spawn" : "DEFAULT");
-  copy_to(facts.label, contains(first, "python") && !script.empty() ? script : first);
+  copy_to(facts.label, contains(first, "python") && !script.name().empty() ? script.name() : first);
 }
 
 class Lines {
@@ -176,9 +203,13 @@ void write_affinity(Lines& lines, std::uint64_t id) {
 
 }  // namespace
 
-void gather(Facts& facts) noexcept {
-  sink::Text words;
-  read_arguments(words);
+void gather(Facts& facts, bool mask) noexcept {
+  sink::Text given;
+  read_arguments(given);
+  sink::Text masked;
+  // Without memory to mask it, the command line is left out.
+  if (mask && !mask_secrets(given.view(), masked)) masked.resize(0);
+  const sink::Text& words = mask ? masked : given;
   name_program(words.view(), facts);
   std::string_view all = words.view();
   if (all.ends_with('\0')) all.remove_suffix(1);

@@ -17,7 +17,8 @@ struct Facts {
   char label[256];           // what a viewer shows as the name of the process
   long zone_offset_seconds;  // local time minus UTC
 };
-void gather(Facts& facts) noexcept;
+// `mask`: without what looks like a secret.
+void gather(Facts& facts, bool mask) noexcept;
 
 struct Preamble {
   const Facts* facts;

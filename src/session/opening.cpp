@@ -20,11 +20,12 @@ constexpr std::uint64_t kExtraIds = 8;
 
 std::uint32_t log10_of(TimeMetric metric) { return 3 * static_cast<std::uint32_t>(metric); }
 
-bool write_note(const char* path, const char* spool) {
+bool write_note(const char* path, const char* spool, std::uint64_t key) {
   const int fd = sys::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (fd < 0) return false;
   char text[kPath + 64];
-  const int n = std::snprintf(text, sizeof text, "%s%s\n", recovery::kNoteStart, spool);
+  const int n = std::snprintf(text, sizeof text, "%s%s\n%016llx\n", recovery::kNoteStart, spool,
+                              static_cast<unsigned long long>(key));
   const bool fine = sys::write_at(fd, text, static_cast<std::size_t>(n), 0) == 0;
   sys::close(fd);
   if (!fine) sys::unlink(path);
@@ -37,6 +38,7 @@ void fill_head(const Session& s, buffer::SpoolHead& head) {
   head.run = s.run;
   head.host_hash = record::hash16(head.owner.host);
   head.time_divisor_log10 = log10_of(s.config.time_metric);
+  head.file_mode = static_cast<std::uint32_t>(s.config.file_mode);
   head.compression_level = static_cast<std::uint32_t>(s.config.compression_level);
 }
 
@@ -76,6 +78,7 @@ int open_spool(Session& s, bool may_be_exact) {
   buffer::SpoolHead& head = spool->head();
   head.owner = owner;
   fill_head(s, head);
+  if (elsewhere) head.note_key = random64() | 1;
   spool->timeline().start(s.rate);
 
   char note[kPath] = {};
@@ -83,7 +86,7 @@ int open_spool(Session& s, bool may_be_exact) {
     std::snprintf(base, sizeof base, ".dftracer-%016llx.spool",
                   static_cast<unsigned long long>(random64()));
     if (!sink::join(note, sizeof note, s.place.directory, "", base, "") ||
-        !write_note(note, passing)) {
+        !write_note(note, passing, head.note_key)) {
       spool->retire(true);
       return -EACCES;
     }

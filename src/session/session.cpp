@@ -126,7 +126,7 @@ bool open_session(Session& s, const Request& request) {
   s.rank = request.rank >= 0 ? request.rank : rank_from_environment(environment);
   int error = resolve(path, !named, s.config.compression, s.place);
   if (error == 0) {
-    gather(s.facts);
+    gather(s.facts, s.config.mask_secrets);
     s.spool_elsewhere = spool_directory(s.place, s.config.spool_dir.c_str(), s.spool_place);
     join_run(s, environment);
     buffer::g_hooks = {begin, make_room, ask_writer, filled};

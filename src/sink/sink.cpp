@@ -206,7 +206,7 @@ bool Sink::write_block(Batch& batch) noexcept {
   head.intent_number.store(number, std::memory_order_release);
 
   FileState file{head.trace_inode, head.trace_size};
-  const int error = append(directory_, head.trace_name, block, file);
+  const int error = append(directory_, head.trace_name, block, file, head.file_mode & 0777);
   if (error != 0) {
     head.intent_number.store(number - 1, std::memory_order_release);
     last_error_ = error;

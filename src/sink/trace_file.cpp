@@ -20,18 +20,34 @@ int open_ours(const char* path, const FileState& state) {
   return fd;
 }
 
-int make(const char* directory, const char* name, std::string_view block, FileState& state) {
-  char passing[kPath];
-  char path[kPath];
-  if (!join(passing, sizeof passing, directory, ".", name, ".part") ||
-      !join(path, sizeof path, directory, "", name, "")) {
-    return -ENAMETOOLONG;
-  }
+// Opens a new file beside the trace, which takes its place when it is whole.
+int open_part(const char* directory, const char* name, unsigned mode, char (&path)[kPath]) {
+  if (!join(path, sizeof path, directory, ".", name, ".part")) return -ENAMETOOLONG;
   // A left-over of this name was ours and is of no use; anything that is not a plain file stays.
   struct stat info{};
-  if (sys::status_at(passing, &info) == 0 && S_ISREG(info.st_mode)) sys::unlink(passing);
-  const int fd = sys::open(passing, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+  if (sys::status_at(path, &info) == 0 && S_ISREG(info.st_mode)) sys::unlink(path);
+  int fd = -EEXIST;
+  for (int attempt = 0; attempt < 8 && fd == -EEXIST; ++attempt) {
+    if (attempt > 0) {
+      char suffix[16] = ".00000000.part";
+      std::uint32_t number = 0;
+      sys::call(SYS_getrandom, &number, sizeof number, 0);
+      for (int i = 1; i <= 8; ++i, number >>= 4) suffix[i] = "0123456789abcdef"[number & 15];
+      if (!join(path, sizeof path, directory, ".", name, suffix)) return -ENAMETOOLONG;
+    }
+    fd = sys::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+  }
+  return fd;
+}
+
+int make(const char* directory, const char* name, std::string_view block, FileState& state,
+         unsigned mode) {
+  char passing[kPath];
+  char path[kPath];
+  if (!join(path, sizeof path, directory, "", name, "")) return -ENAMETOOLONG;
+  const int fd = open_part(directory, name, mode, passing);
   if (fd < 0) return fd;
+  struct stat info{};
   int error = sys::write_at(fd, block.data(), block.size(), 0);
   if (error == 0) error = sys::status(fd, &info);
   sys::close(fd);
@@ -60,9 +76,9 @@ bool join(char* to, std::size_t room, const char* directory, const char* prefix,
   return true;
 }
 
-int append(const char* directory, const char* name, std::string_view block,
-           FileState& state) noexcept {
-  if (state.size == 0) return make(directory, name, block, state);
+int append(const char* directory, const char* name, std::string_view block, FileState& state,
+           unsigned mode) noexcept {
+  if (state.size == 0) return make(directory, name, block, state, mode);
   char path[kPath];
   if (!join(path, sizeof path, directory, "", name, "")) return -ENAMETOOLONG;
   const int fd = open_ours(path, state);

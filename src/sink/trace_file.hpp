@@ -16,8 +16,8 @@ struct FileState {
 // name and renames it, so nobody ever sees an empty one; whatever finished trace had the name is
 // replaced. 0, or -errno: then the file is as before. -ESTALE: the file is gone, or is not the one
 // we made.
-int append(const char* directory, const char* name, std::string_view block,
-           FileState& state) noexcept;
+int append(const char* directory, const char* name, std::string_view block, FileState& state,
+           unsigned mode) noexcept;
 
 // Cuts what a dead writer had begun. 0, or -errno.
 int cut_back(const char* directory, const char* name, const FileState& state) noexcept;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -171,9 +172,16 @@ def test_a_spool_elsewhere_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(spools.iterdir()) == []
 
 
-def test_the_file_is_for_its_owner_and_group_as_the_umask_says(tmp_path: Path) -> None:
-    record(tmp_path)
-    mode = (tmp_path / "t.pfw.gz").stat().st_mode & 0o777
-    probe = tmp_path / "probe"
-    probe.touch()
-    assert mode == probe.stat().st_mode & 0o777
+@pytest.mark.parametrize(
+    ("asked", "mode"), [(None, 0o600), ("0644", 0o644), ("660", 0o640), ("777", 0o755)]
+)
+def test_the_trace_is_for_its_owner_alone_unless_asked_otherwise(
+    tmp_path: Path, asked: str | None, mode: int
+) -> None:
+    """Traces hold command lines and file names. The umask (022) applies to what is asked for."""
+    before = os.umask(0o022)
+    try:
+        record(tmp_path, env={} if asked is None else {"DFTRACER_FILE_MODE": asked})
+    finally:
+        os.umask(before)
+    assert (tmp_path / "t.pfw.gz").stat().st_mode & 0o777 == mode

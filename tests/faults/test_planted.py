@@ -84,6 +84,15 @@ def test_planted(tmp_path: Path, name: str, kind: str, end: str) -> None:
     faults.nothing_hidden(planted.directory)
 
 
+@pytest.mark.parametrize("kind", ["link", "dangling", "fifo", "directory", "socket"])
+def test_a_thing_at_the_passing_name_does_not_block_the_trace(tmp_path: Path, kind: str) -> None:
+    planted = Planted(tmp_path, NAMES["part"], kind)
+    done = steps("init=d/t.pfw", "log=300", "fini", cwd=tmp_path)
+    assert done.stdout == "init 0\n"
+    assert_exactly(left_in(planted.directory), {0: 300})
+    assert planted.state() == planted.before
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_planted_without_compression(tmp_path: Path, kind: str) -> None:
     planted = Planted(tmp_path, NAMES["plain"], kind)

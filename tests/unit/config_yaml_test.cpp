@@ -53,6 +53,7 @@ TEST_CASE("each key of the table reaches its field, in `profiler` and in `tracer
     std::string value = "7";
     if (is_switch(setting)) value = show(Config{}, setting) == "1" ? "0" : "1";
     if (setting.allowed.high == 3) value = "3";
+    if (setting.allowed.octal) value = "0644";
     if (!setting.allowed.names[0].empty()) value = setting.allowed.names[1];
     if (value == show(Config{}, setting)) value = setting.allowed.names[0];
     std::string in_file = value;

@@ -158,7 +158,7 @@ TEST_CASE("hostile facts are only text") {
 
 TEST_CASE("the facts of this process") {
   Facts facts{};
-  dft::session::gather(facts);
+  dft::session::gather(facts, true);
   const std::string command(facts.command.view());
   CHECK(command.find('\0') == command.npos);
   CHECK(command.find("dftracer_unit") != command.npos);

@@ -30,11 +30,14 @@ std::vector<std::uint64_t> range(std::uint64_t from, std::uint64_t to) {
   return list;
 }
 
+constexpr std::uint64_t kNoteKey = 0x1234;
+
 // The spool of a process that is dead, with spans 1 to 100.
 void dead_spool(const std::string& path, const char* trace) {
   const int result = fixture::in_child([&] {
     Spool* spool = fixture::make_spool(path, trace);
     if (spool == nullptr) return 1;
+    spool->head().note_key = kNoteKey;
     ChunkHead* chunk = spool->take(10, true, 77);
     for (std::uint64_t id = 1; id <= 100; ++id) fixture::put(*chunk, fixture::make_span(id));
     ::kill(::getpid(), SIGKILL);
@@ -51,7 +54,7 @@ Outcome recover(const TemporaryDirectory& directory, const char* name, bool forc
 }
 
 void write_note(const std::string& path, const std::string& spool) {
-  write_file(path, std::string(kNoteStart) + spool + "\n");
+  write_file(path, std::string(kNoteStart) + spool + "\n0000000000001234\n");
 }
 
 }  // namespace
@@ -131,6 +134,7 @@ TEST_CASE("the note of a spool in use stays") {
   const TemporaryDirectory elsewhere;
   Spool* spool = fixture::make_spool(elsewhere / "dftracer-1.spool", "t.pfw");
   REQUIRE(spool != nullptr);
+  spool->head().note_key = kNoteKey;
   write_note(directory / ".t.pfw.spool", elsewhere / "dftracer-1.spool");
   CHECK(recover(directory, ".t.pfw.spool") == Outcome::kAlive);
   CHECK(fixture::exists(directory / ".t.pfw.spool"));
@@ -145,6 +149,30 @@ TEST_CASE("the note of a spool that is not to be found stays until somebody insi
   CHECK(fixture::exists(directory / ".t.pfw.spool"));
   CHECK(recover(directory, ".t.pfw.spool", true) == Outcome::kNothing);
   CHECK_FALSE(fixture::exists(directory / ".t.pfw.spool"));
+}
+
+TEST_CASE("a note that names another spool, or an empty one, touches neither") {
+  const TemporaryDirectory directory;
+  dft::say_into("/dev/null");
+  dead_spool(directory / "real.spool", "t.pfw");
+  write_file(directory / "empty.spool", "");
+  const std::string before = read_file(directory / "real.spool");
+  const timespec long_ago[2] = {{1, 0}, {1, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, (directory / "empty.spool").c_str(), long_ago, 0) == 0);
+  for (const char* victim : {"real.spool", "empty.spool"}) {
+    for (const char* key : {"", "0\n", "0000000000004321\n", "x\n"}) {
+      CAPTURE(victim);
+      CAPTURE(key);
+      write_file(directory / ".t.pfw.spool",
+                 std::string(kNoteStart) + (directory / victim) + "\n" + key);
+      for (const bool force : {false, true})
+        CHECK(recover(directory, ".t.pfw.spool", force) != Outcome::kRecovered);
+      CHECK(read_file(directory / "real.spool") == before);
+      CHECK(fixture::exists(directory / "empty.spool"));
+    }
+  }
+  CHECK_FALSE(fixture::exists(directory / "t.pfw"));
+  dft::say_into(nullptr);
 }
 
 TEST_CASE("a note cannot be used to reach another file") {
