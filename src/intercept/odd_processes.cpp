@@ -8,6 +8,7 @@
 #include "intercept/program.hpp"
 #include "intercept/rows.hpp"
 #include "intercept/vfork.hpp"
+#include "session/secrets.hpp"
 #include "session/session.hpp"
 
 using namespace dft::intercept;  // NOLINT: as in rows.cpp
@@ -73,7 +74,10 @@ int exec_call(const char* path, bool search, char* const* environment, Call call
                             static_cast<std::int64_t>(program.why)};
     record_call<row>(*t, file, -1, start, start, Void{},
                      String{Key::file, plain_name ? path : nullptr}, untraced);
-    if (!in_vfork_child()) before_exec(untraced.given || !is_preload());
+    if (!in_vfork_child()) {
+      const bool goes_on = !untraced.given || session::is_partly_traced(program.why);
+      before_exec(!goes_on || !is_preload());
+    }
   }
   const int ret =
       program.must_not_preload ? call_without_preload(environment, call) : call(nullptr);
@@ -130,6 +134,22 @@ void record_leaving(int status) {
   if (t != nullptr) record_call<row>(*t, nullptr, -1, now, now, Void{}, field(Key::status, status));
 }
 
+// A command for a shell as it is recorded: without what looks like a secret.
+class ShownCommand {
+ public:
+  explicit ShownCommand(const char* command) : text_(kernel_reads(command) ? command : nullptr) {
+    if (text_ == nullptr || !session::config().mask_secrets) return;
+    dft::SlowPath slow;
+    const bool fine = session::mask_secrets(text_, masked_) && masked_.append({"", 1});
+    text_ = fine ? masked_.view().data() : nullptr;
+  }
+  [[nodiscard]] const char* text() const { return text_; }
+
+ private:
+  const char* text_;
+  dft::sink::Text masked_;
+};
+
 // The arguments of execl and its like, as the list that the kernel wants.
 #define DFT_COLLECT(first, vector)                                            \
   va_list list;                                                               \
@@ -183,18 +203,22 @@ extern "C" int DFT_WRAPPER(posix_spawnp)(pid_t* child, const char* path, const v
   });
 }
 extern "C" int DFT_WRAPPER(system)(const char* command) {
-  if (watch(Set::POSIX) != nullptr) session::will_fork();
+  const bool watched = watch(Set::POSIX) != nullptr;
+  if (watched) session::will_fork();
+  const ShownCommand shown(watched ? command : nullptr);
   return DFT_PROBE(POSIX, system, int, (const char*), (command), on_nothing(), moves_nothing(),
-                   S(command, kernel_reads(command) ? command : nullptr));
+                   S(command, shown.text()));
 }
-#define DFT_POPEN(symbol)                                                                       \
-  extern "C" FILE* DFT_WRAPPER(symbol)(const char* command, const char* mode) {                 \
-    if (watch(Set::STDIO) != nullptr) session::will_fork();                                     \
-    FILE* result = DFT_PROBE(                                                                   \
-        STDIO, symbol, FILE*, (const char*, const char*), (command, mode), on_nothing(),        \
-        moves_nothing(), S(command, kernel_reads(command) ? command : nullptr), S(mode, mode)); \
-    if (result != nullptr) set_file_of(descriptor_of(result), nullptr);                         \
-    return result;                                                                              \
+#define DFT_POPEN(symbol)                                                                          \
+  extern "C" FILE* DFT_WRAPPER(symbol)(const char* command, const char* mode) {                    \
+    const bool watched = watch(Set::STDIO) != nullptr;                                             \
+    if (watched) session::will_fork();                                                             \
+    const ShownCommand shown(watched ? command : nullptr);                                         \
+    FILE* result =                                                                                 \
+        DFT_PROBE(STDIO, symbol, FILE*, (const char*, const char*), (command, mode), on_nothing(), \
+                  moves_nothing(), S(command, shown.text()), S(mode, mode));                       \
+    if (result != nullptr) set_file_of(descriptor_of(result), nullptr);                            \
+    return result;                                                                                 \
   }
 DFT_POPEN(popen)
 DFT_POPEN(_IO_popen)

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,19 +40,42 @@ bool read_interpreter(char* text, std::size_t n, char (&to)[256]) {
   return true;
 }
 
-// The loader that the program names, empty for none.
-bool read_loader(int fd, const Elf64_Ehdr& header, char (&to)[256]) {
-  to[0] = '\0';
+// Whether a segment of notes holds the one that Go's linker writes: the id of a build.
+bool holds_go_note(int fd, const Elf64_Phdr& part) {
+  constexpr std::uint32_t kGoBuildId = 4;
+  constexpr std::uint64_t kMostNotes = 4096;
+  const std::uint64_t end = part.p_offset + std::min<std::uint64_t>(part.p_filesz, kMostNotes);
+  for (std::uint64_t at = part.p_offset; at + sizeof(Elf64_Nhdr) + 4 <= end;) {
+    struct {
+      Elf64_Nhdr head;
+      char name[4];
+    } note{};
+    if (sys::pread(fd, &note, sizeof note, at) != sizeof note) return false;
+    if (note.head.n_type == kGoBuildId && note.head.n_namesz == 4 &&
+        std::memcmp(note.name, "Go\0", 4) == 0) {
+      return true;
+    }
+    const auto padded = [](std::uint64_t n) { return (n + 3) & ~std::uint64_t{3}; };
+    at += sizeof(Elf64_Nhdr) + padded(note.head.n_namesz) + padded(note.head.n_descsz);
+  }
+  return false;
+}
+
+struct Loading {
+  char loader[256] = {};  // that the program names
+  bool is_go = false;
+};
+
+// False for a program that names no loader.
+bool read_segments(int fd, const Elf64_Ehdr& header, Loading& out) {
   for (int i = 0; i < header.e_phnum && i < 64; ++i) {
     Elf64_Phdr part;
     const std::uint64_t at = header.e_phoff + static_cast<std::uint64_t>(i) * sizeof part;
-    if (sys::pread(fd, &part, sizeof part, at) != sizeof part) return false;
-    if (part.p_type != PT_INTERP) continue;
-    const long n = sys::pread(fd, to, sizeof to - 1, part.p_offset);
-    to[n > 0 ? n : 0] = '\0';
-    return n > 0;
+    if (sys::pread(fd, &part, sizeof part, at) != sizeof part) break;
+    if (part.p_type == PT_NOTE) out.is_go |= holds_go_note(fd, part);
+    if (part.p_type == PT_INTERP) sys::pread(fd, out.loader, sizeof out.loader - 1, part.p_offset);
   }
-  return false;
+  return out.loader[0] != '\0';
 }
 
 // The program may have given us any address: the kernel copies from it, or says that it cannot.
@@ -88,6 +112,7 @@ Untraced look_at(const char* path, int depth) {
   Untraced why = Untraced::kNo;
   char interpreter[256];
   bool script = false;
+  Loading loading;
   if (n > 2 && head[0] == '#' && head[1] == '!') {
     script = read_interpreter(head, static_cast<std::size_t>(n), interpreter);
   } else if (n >= static_cast<long>(sizeof(Elf64_Ehdr)) &&
@@ -100,12 +125,14 @@ Untraced look_at(const char* path, int depth) {
         ((info.st_mode & S_ISGID) != 0 && info.st_gid != static_cast<gid_t>(sys::call(SYS_getgid)));
     if (head[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine) {
       why = Untraced::kOtherArchitecture;
-    } else if (!read_loader(fd, header, interpreter)) {
+    } else if (!read_segments(fd, header, loading)) {
       why = Untraced::kStatic;
-    } else if (std::strstr(interpreter, "ld-musl") != nullptr) {
+    } else if (std::strstr(loading.loader, "ld-musl") != nullptr) {
       why = Untraced::kOtherLibc;
     } else if (gains) {
       why = Untraced::kSetUser;
+    } else if (loading.is_go) {
+      why = Untraced::kGo;
     }
   }
   sys::close(fd);
@@ -141,8 +168,8 @@ Untraced why_untraced(const char* path, bool search, char* const* environment,
   const char* slash = std::strrchr(program, '/');
   std::snprintf(name, sizeof name, "%.55s", slash != nullptr ? slash + 1 : program);
   const Untraced why = look_at(program, 0);
-  if (why != Untraced::kNo) return why;
-  return is_preloaded(environment) ? Untraced::kNo : Untraced::kNotPreloaded;
+  if (why != Untraced::kNo && !session::is_partly_traced(why)) return why;
+  return is_preloaded(environment) ? why : Untraced::kNotPreloaded;
 }
 
 Program look_at_program(const char* path, bool search, char* const* environment) noexcept {

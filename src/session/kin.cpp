@@ -89,6 +89,8 @@ const char* describe(Untraced why) noexcept {
       return "without LD_PRELOAD";
     case Untraced::kOtherLibc:
       return "with another C library";
+    case Untraced::kGo:
+      return "a Go program, whose runtime makes system calls without libc";
     case Untraced::kNo:
       break;
   }

@@ -26,9 +26,12 @@ enum class Untraced : std::uint32_t {
   kOtherArchitecture,
   kSetUser,
   kNotPreloaded,
-  kOtherLibc
+  kOtherLibc,
+  kGo  // loads the library, and makes most of its system calls without it
 };
 const char* describe(Untraced why) noexcept;
+// Whether a trace goes on in the program. What a Go program does through libc is seen.
+inline bool is_partly_traced(Untraced why) noexcept { return why == Untraced::kGo; }
 
 struct UntracedProgram {
   std::atomic<std::uint32_t> count;

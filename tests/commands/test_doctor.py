@@ -128,6 +128,6 @@ def test_a_real_trace_of_a_killed_process(tmp_path: Path) -> None:
     script = "env -i /bin/true; cat /etc/passwd > copy; kill -9 $$"
     dftracer("run", "-o", "d", "sh", "-c", script, cwd=tmp_path, expect=-9)
     found = checks("d", cwd=tmp_path)
-    assert "1 ended suddenly" in of(found, "processes", "ok")
+    assert "1 ended without libc's exit" in of(found, "processes", "ok")
     assert of(found, "untraced", "warn") == "1 x true: without LD_PRELOAD"
     assert of(found, "losses", "ok") == "no event was lost"

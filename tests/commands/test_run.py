@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from support import intercept
+from support.build import compile_c
 from support.command import COMMAND, dftracer, environment, summary
 
 from dftracer.commands import run as run_command
@@ -91,7 +93,7 @@ def test_a_program_that_a_signal_killed(name: str, tmp_path: Path) -> None:
     number = getattr(signal, name)
     script = f"cat /etc/passwd > copy; kill -{number} $$"
     done = dftracer("run", "-o", "d", "--", "sh", "-c", script, cwd=tmp_path, expect=-number)
-    assert "1 process ended suddenly; what was recorded is complete" in done.stderr
+    assert "1 process ended without libc's exit" in done.stderr
     assert int(summary(done.stderr)["events"]) == events_in(read(tmp_path / "d"))
     assert not [path for path in (tmp_path / "d").iterdir() if path.name.startswith(".")]
 
@@ -241,8 +243,97 @@ def test_what_is_not_traced_is_named(tmp_path: Path) -> None:
     done = dftracer("run", "-o", "d", "--", "sh", "-c", script, cwd=tmp_path)
     assert "not traced: 1 x cat (without LD_PRELOAD), 2 x static (statically linked)" in done.stderr
     done = dftracer("run", "-o", "e", "--", "./static", cwd=tmp_path)
-    assert "nothing was recorded: ./static cannot be traced, it is statically linked" in done.stderr
+    assert "nothing was recorded: ./static is statically linked" in done.stderr
     assert "next: dftracer doctor e" in done.stderr
+
+
+GO = """
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((section(".note.go.buildid"), used, aligned(4))) static const struct {
+  unsigned name_size, size, type;
+  char name[4], id[8];
+} note = {4, 8, 4, "Go", "build/id"};
+int main(void) {
+  close(open("seen", O_CREAT | O_WRONLY, 0600));
+  syscall(SYS_exit_group, 0);
+}
+"""
+
+
+def test_a_go_program_is_named_and_did_not_end_suddenly(tmp_path: Path) -> None:
+    """Go's runtime makes its system calls itself, the last one too."""
+    (tmp_path / "main.c").write_text(GO)
+    compile_c(tmp_path / "main.c", tmp_path / "go", link=False)
+    done = dftracer("run", "-o", "d", "--", "./go", cwd=tmp_path)
+    why = "a Go program, whose runtime makes system calls without libc"
+    assert f"partly traced: ./go ({why})" in done.stderr
+    assert "suddenly" not in done.stderr
+    dftracer("run", "-o", "e", "--", "sh", "-c", "exec ./go", cwd=tmp_path)
+    assert f"1 x go: {why}" in dftracer("doctor", "e", cwd=tmp_path).stdout
+    (process,) = intercept.read(tmp_path / "e", ended=False, open_parents=True)
+    assert str(tmp_path / "seen") in {event.path for event in process.events}
+
+
+def test_without_proc_the_summary_counts_what_was_recorded(tmp_path: Path) -> None:
+    """A process that cannot look at its ancestors does not find the run that it belongs to."""
+    (tmp_path / "in").write_text("text")
+    hide = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
+    if subprocess.run([*hide, "true"], capture_output=True, check=False).returncode != 0:
+        hide = ("unshare", "--map-root-user", *hide[1:])
+    done = dftracer("run", "-o", "d", "--", "cat", "in", cwd=tmp_path, through=hide)
+    assert "nothing was recorded" not in done.stderr
+    said = summary(done.stderr)
+    processes = read(tmp_path / "d")
+    assert said["events"] == str(events_in(processes)) != "0"
+    assert said["processes"] == str(len(processes)) == "1"
+    assert len(done.stderr.splitlines()) == 2, done.stderr
+
+
+SECRET = "import os; os.system('true --password=hunter2'); os.popen('true api_key=hunter2').read()"
+
+
+def everything_in(directory: Path) -> bytes:
+    return b"".join(gzip.decompress(path.read_bytes()) for path in directory.glob("*.pfw.gz"))
+
+
+def test_secrets_do_not_reach_the_trace(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", SECRET, "--token", "hunter2", "https://bob:hunter2@host/x")
+    dftracer("run", "-o", "d", "--", *command, cwd=tmp_path)
+    text = everything_in(tmp_path / "d")
+    assert b"hunter2" not in text
+    for part in (b"--password=***", b"api_key=***", b";--token;***;", b"https://bob:***@host/x"):
+        assert part in text, part
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "d").iterdir())
+
+
+def test_secrets_are_kept_when_asked_for(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", SECRET, "--token", "hunter2")
+    env = {"DFTRACER_MASK_SECRETS": "0"}
+    dftracer("run", "-o", "d", "--", *command, cwd=tmp_path, env=env)
+    text = everything_in(tmp_path / "d")
+    assert b";--token;hunter2" in text
+    assert b"--password=hunter2" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("-c", "open('x', 'w').write('a secret text')"), "python"),
+        (("-X", "dev", "script.py", "-c", "x"), "script.py"),
+        (("-m", "script"), "script"),
+    ],
+)
+def test_the_text_of_a_program_is_not_its_name(
+    words: tuple[str, ...], name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "script.py").write_text("open('x', 'w').close()")
+    dftracer("run", "--no-metadata", "-o", "d", "--", "python", *words, cwd=tmp_path)
+    assert b"secret text" not in everything_in(tmp_path / "d")
+    (process,) = read(tmp_path / "d")
+    (called,) = [one for one in process.trace.metadata if one["name"] == "process_name"]
+    assert called["args"]["name"].startswith(name)
 
 
 def test_why_there_is_nothing(tmp_path: Path) -> None:

@@ -62,6 +62,8 @@ class Run:
 
     # The program's C library is another one, whose loader would refuse to start it with ours.
     OTHER_LIBC = 5
+    # Its own runtime makes system calls that nothing in its process sees.
+    GO = 6
 
     def __init__(self, program: str) -> None:
         self._run = _Run()

@@ -21,6 +21,7 @@ _UNTRACED = {
     3: "set-uid",
     4: "without LD_PRELOAD",
     5: "with another C library",
+    6: "a Go program, whose runtime makes system calls without libc",
 }
 _COUNTS = ("calls", "filtered", "read_seen", "read_total", "write_seen", "write_total")
 _ENOUGH = 1_000_000  # bytes from which on a gap is worth a word
@@ -153,7 +154,7 @@ def _files(sums: Sums) -> Iterator[Check]:
 def _processes(sums: Sums) -> Iterator[Check]:
     parts = [counted(len(sums.processes), "process", "processes")]
     if sums.recovered:
-        parts.append(f"{sums.recovered} ended suddenly (recovered)")
+        parts.append(f"{sums.recovered} ended without libc's exit (recovered)")
     # An exec continues the file, and has no end before it.
     missing = len({pid for pid, _ in sums.processes}) - sums.ended
     if missing > 0:

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from dftracer import _library
@@ -123,6 +124,9 @@ def run(args: argparse.Namespace) -> int:
     environment["DFTRACER_RUN_ID"] = own.id
     if own.untraced == own.OTHER_LIBC:
         del environment["LD_PRELOAD"]
+    if not os.path.exists("/proc/self/stat"):
+        # The processes cannot find out that they belong to a run, so each would speak for itself.
+        environment["DFTRACER_SUMMARY"] = "0"
     begin = time.monotonic()
     try:
         status = Child(command, environment).wait()
@@ -148,7 +152,10 @@ def _end(own: _native.Run, passed: float, command: Sequence[str]) -> list[str]:
             # other ranks may well go on.
             ended = sums.alive == 0 and sums.processes >= len(files)
             if ended or rank >= 0 or time.monotonic() > until:
-                return _summary(own, sums, sum(files), passed, command, rank)
+                if rank < 0 and sums.processes < len(files):
+                    sums = _recount(own, sums)
+                sizes = sum(path.stat().st_size for path in files)
+                return _summary(own, sums, sizes, passed, command, rank)
             time.sleep(0.01)
     except OSError as error:
         return [f"cannot finish the traces in {own.directory}: {error.strerror}"]
@@ -289,14 +296,28 @@ def _remove_if_empty(directory: str) -> None:
         os.rmdir(directory)
 
 
-def _files_of(own: _native.Run) -> list[int]:
-    """The sizes of this run's files. Only the first process's name may be without the key."""
+def _recount(own: _native.Run, sums: _native.Sums) -> _native.Sums:
+    """What the run's files hold, where processes could not report: without /proc they do not find
+    the run that they belong to."""
+    from dftracer.trace.summary import summarise
+
+    found = [summarise(path, sample_lines=0) for path in _files_of(own)]
+    ours = [one for one in found if one.run in ("", own.id)]
+    return sums._replace(
+        processes=max(sums.processes, sum(len(one.processes) for one in ours)),
+        events=max(sums.events, sum(one.events for one in ours)),
+        files=max(sums.files, sum(one.metadata["FH"] for one in ours)),
+    )
+
+
+def _files_of(own: _native.Run) -> list[Path]:
+    """This run's files. Only the first process's name may be without the key."""
     base = os.path.basename(os.environ.get("DFTRACER_LOG_FILE", ""))
     stem = base.split(".pfw")[0]
     exact = {f"{stem}.pfw", f"{stem}.pfw.gz"} if base != stem else set()
     key = f"-{own.id[:8]}-"
     return [
-        entry.stat(follow_symlinks=False).st_size
+        Path(entry.path)
         for entry in os.scandir(own.directory)
         if entry.name in exact or (key in entry.name and entry.name.endswith((".pfw", ".pfw.gz")))
     ]
@@ -325,12 +346,16 @@ def _summary(
     if sums.untraced:
         notes.append(f"not traced: {printable(sums.untraced)}")
     if own.untraced and sums.events != 0:
-        notes.append(f"not traced: {printable(command[0])} ({own.why_untraced})")
+        extent = "partly traced" if own.untraced == own.GO else "not traced"
+        notes.append(f"{extent}: {printable(command[0])} ({own.why_untraced})")
     if sums.lost:
         notes.append(f"{counted(sums.lost, 'event')} lost; the trace says when")
     if sums.recovered:
         dead = counted(sums.recovered, "process", "processes")
-        notes.append(f"{dead} ended suddenly; what was recorded is complete")
+        notes.append(
+            f"{dead} ended without libc's exit (killed, crashed, or a raw exit system call); "
+            "what was recorded is complete"
+        )
     if sums.alive and rank < 0:
         living = counted(sums.alive, "process", "processes")
         verb = "runs" if sums.alive == 1 else "run"
@@ -349,7 +374,7 @@ def _summary(
 
 def _why_empty(own: _native.Run, sums: _native.Sums, command: Sequence[str]) -> str:
     if own.untraced:
-        return f"{printable(command[0])} cannot be traced, it is {own.why_untraced}"
+        return f"{printable(command[0])} is {own.why_untraced}"
     if os.environ.get("DFTRACER_DISABLE_IO", "0").lower() in ("1", "true", "yes", "on"):
         return "I/O calls were left out, and the program has no regions of its own"
     if sums.calls == 0:
