@@ -7,6 +7,14 @@ if(TARGET dftracer_preload)
   install(TARGETS dftracer_preload EXPORT dftracer-targets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
+# The name that documents of existing releases use, unless the prefix has a directory of that name.
+if(CMAKE_INSTALL_LIBDIR STREQUAL "lib")
+  install(CODE [[
+    set(link "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib64")
+    if(NOT EXISTS "${link}" AND NOT IS_SYMLINK "${link}")
+      file(CREATE_LINK lib "${link}" SYMBOLIC)
+    endif()]])
+endif()
 if(DFTRACER_ISAL_BUNDLE)
   install(FILES ${DFTRACER_ISAL_BUNDLE} RENAME ${DFTRACER_ISAL_SONAME}
     DESTINATION ${CMAKE_INSTALL_LIBDIR})

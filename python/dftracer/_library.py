@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dftracer.errors import DFTracerError
 
-LIBRARY = Path(__file__).resolve().parent / "lib" / "libdftracer_core.so"
+LIBRARY = Path(__file__).resolve().parent / "lib64" / "libdftracer_core.so"
 
 RECOVER_FORCE = 1
 

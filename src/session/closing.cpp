@@ -119,8 +119,11 @@ void close(Session& s) {
     Locked locked(s.sink->lock());
     // With the lock, so that the writer is not between a write of ours and the note of it.
     const bool measured = measure_traffic(s, traffic);
-    // A preloaded process that did nothing of interest leaves no file: there may be thousands.
-    unused = s.preloaded && spool->head().trace_size == 0 && s.sink->is_unused();
+    // A preloaded process that did nothing of interest leaves no file: there may be thousands. Nor
+    // does one for which every category of calls is switched off.
+    const bool nothing_wanted = s.config.disable_posix && s.config.disable_stdio;
+    unused = (s.preloaded || nothing_wanted) && spool->head().trace_size == 0 &&
+             s.sink->is_unused();
     done = unused || s.sink->finish(s.config.inc_metadata, false, measured ? &traffic : nullptr);
     if (unused) s.sink->abandon();
     const buffer::SpoolHead& head = spool->head();

@@ -42,6 +42,11 @@ add_executable(by_namespace main.c)
 target_link_libraries(by_namespace PRIVATE dftracer::dftracer_core)
 add_executable(by_alias main.c)
 target_link_libraries(by_alias PRIVATE dftracer)
+add_executable(by_debug_name main.c)
+target_link_libraries(by_debug_name PRIVATE dftracer_dbg dftracer::dftracer_core_dbg)
+if(NOT DFTRACER_VERSION VERSION_EQUAL dftracer_VERSION OR NOT DFTRACER_VERSION)
+  message(FATAL_ERROR "DFTRACER_VERSION is '${DFTRACER_VERSION}', not '${dftracer_VERSION}'")
+endif()
 add_executable(by_variables main.c)
 target_include_directories(by_variables PRIVATE ${DFTRACER_INCLUDE_DIRS})
 target_link_directories(by_variables PRIVATE ${DFTRACER_LIBRARY_DIRS})
@@ -114,10 +119,22 @@ def test_cmake_package(prefix: Path, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(PROJECT)
     run("cmake", "-S", ".", "-B", "b", f"-DCMAKE_PREFIX_PATH={prefix}", cwd=tmp_path)
     run("cmake", "--build", "b", cwd=tmp_path)
-    for name in ("by_namespace", "by_alias", "by_variables"):
+    for name in ("by_namespace", "by_alias", "by_debug_name", "by_variables"):
         where = tmp_path / name
         where.mkdir()
         check_event(traced_event(where, tmp_path / "b" / name))
+
+
+def test_the_libraries_are_also_below_lib64(prefix: Path, tmp_path: Path) -> None:
+    """Where job scripts and build files of existing releases look for them."""
+    (tmp_path / "main.c").write_text(PROGRAM)
+    place = [f"-I{prefix}/include", f"-L{prefix}/lib64", f"-Wl,-rpath,{prefix}/lib64"]
+    run("cc", "main.c", "-o", "program", *place, "-ldftracer_core", cwd=tmp_path)
+    check_event(traced_event(tmp_path, tmp_path / "program"))
+    preload = prefix / "lib64" / "libdftracer_preload.so"
+    env = {"LD_PRELOAD": str(preload), "DFTRACER_ENABLE": "1", "DFTRACER_LOG_FILE": "preloaded"}
+    run("cat", "main.c", cwd=tmp_path, env=env)
+    assert len(list(tmp_path.glob("preloaded-*.pfw.gz"))) == 1
 
 
 def test_disabled_leaves_nothing(prefix: Path, tmp_path: Path) -> None:

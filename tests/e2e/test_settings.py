@@ -67,6 +67,14 @@ def test_an_invalid_value_is_named_with_what_is_used(tmp_path: Path, name: str) 
     assert len(traces.read_one(tmp_path).recorded) == 1
 
 
+@pytest.mark.parametrize("spans", [0, 1])
+def test_no_file_remains_when_every_category_is_disabled(tmp_path: Path, spans: int) -> None:
+    """Unless the program has regions of its own."""
+    off = {"DFTRACER_DISABLE_IO": "0", "DFTRACER_DISABLE_POSIX": "1", "DFTRACER_DISABLE_STDIO": "1"}
+    play(INIT, *(SPAN * spans), FINI, cwd=tmp_path, env={**off, "DFTRACER_SUMMARY": "0"})
+    assert len(list(tmp_path.glob("t.pfw*"))) == spans
+
+
 def test_a_value_cannot_forge_a_line(tmp_path: Path) -> None:
     result = play(
         INIT,

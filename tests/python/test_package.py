@@ -67,12 +67,12 @@ def test_wheel_holds_libraries_headers_and_build_files(tmp_path: Path) -> None:
         "dftracer/reports/template/page.html",
         "dftracer/reports/template/page.css",
         "dftracer/reports/template/page.js",
-        "dftracer/lib/libdftracer_core.so",
+        "dftracer/lib64/libdftracer_core.so",
         "dftracer/include/dftracer/dftracer.h",
-        "dftracer/lib/cmake/dftracer/dftracer-config.cmake",
-        "dftracer/lib/pkgconfig/dftracer.pc",
+        "dftracer/lib64/cmake/dftracer/dftracer-config.cmake",
+        "dftracer/lib64/pkgconfig/dftracer.pc",
     ):
         assert name in names
-    assert [name for name in names if name.startswith("dftracer/lib/libisal.so.")]
+    assert [name for name in names if name.startswith("dftracer/lib64/libisal.so.")]
     # Copies of one library under several names would give a process several tracers.
     assert len([name for name in names if "libdftracer_core" in name]) == 1

@@ -481,7 +481,7 @@ def through_c_code() -> None:
 def around_a_region_of_the_c_interface() -> None:
     if not ON:
         return
-    library = ctypes.CDLL(str(Path(dftracer.__file__).parent / "lib" / "libdftracer_core.so"))
+    library = ctypes.CDLL(str(Path(dftracer.__file__).parent / "lib64" / "libdftracer_core.so"))
     library.dftracer_region_new.restype = ctypes.c_void_p
     library.dftracer_region_delete.argtypes = [ctypes.c_void_p]
     with train:
