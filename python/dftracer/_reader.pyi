@@ -62,6 +62,7 @@ def split(
     level: int = ...,
     progress: Callable[[int], object] | None = ...,
 ) -> dict[str, Any]: ...
+def clocks(paths: _Paths, *, threads: int = ...) -> dict[str, Any]: ...
 def copy(
     path: str | bytes | PathLike[str],
     out: str | bytes | PathLike[str],

@@ -69,6 +69,14 @@ int digits_of(std::string_view metric) {
   return 3;
 }
 
+// The parser took the start record for microseconds; the unit may stand behind it.
+void scale_start(File& file) {
+  for (int digits = 3; file.started && digits > file.clock.digits; --digits) file.started_ns /= 10;
+  for (int digits = 3; file.started && digits < file.clock.digits; ++digits) {
+    if (__builtin_mul_overflow(file.started_ns, 10, &file.started_ns)) file.started = false;
+  }
+}
+
 void read_lines_head(std::string_view text, File& file) {
   file.bracket = *skip_space(text.data()) == '[';
   Parser parser;
@@ -85,14 +93,21 @@ void read_lines_head(std::string_view text, File& file) {
     for (const Field& field : event.args) {
       if (field.key == "name") name = field.value;
       if (field.key == "value") value = field.value;
+      if (field.key == "hostname" && file.named_host.empty()) file.named_host = field.value;
       if (event.name.raw != "start") continue;
       if (field.key == "run") file.run = field.value;
       if (field.key == "proc") file.process = field.value;
     }
+    if (event.name.raw == "start" && !file.started && (event.has & kHasTs) != 0) {
+      file.started_ns = event.ts;
+      file.started = true;
+    }
     file.ours = !file.process.empty();
     if (event.name.raw == "MP") file.merged = true;
+    if (event.name.raw == "HH" && file.named_host.empty()) file.named_host = name;
     if (event.name.raw == "CM" && name == "time_metric") file.clock.digits = digits_of(value);
   }
+  scale_start(file);
 }
 
 bool read_document_facts(std::string_view text, File& file) {

@@ -43,6 +43,9 @@ struct File {
   FileClock clock;
   std::int64_t rank = -1;  // distributedInfo of torch.profiler
   std::string host;        // host_name of torch.profiler
+  std::int64_t started_ns = 0;  // of its first start record
+  bool started = false;
+  std::string named_host;  // the first that a record of its head names
   bool merged = false;     // made by a merge: its MP records say what its processes were before
   bool bracket = false;    // the text begins with [
   std::string run;         // of its start record: equal in all files of a run

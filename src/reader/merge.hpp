@@ -68,6 +68,19 @@ Survey survey_all(const std::vector<std::string>& paths, unsigned threads, bool 
                   Control* control, Outcome& outcome);
 MergeResult merge(const MergeOptions& options, const std::string& out, Control* control);
 
+// The clock model of a merge for those who read the traces as they are: what has to be taken from
+// the times of a host in a file, where a merge would take it.
+struct Clocks {
+  struct Shift {
+    std::uint32_t file = 0;
+    std::string host;
+    std::int64_t shift_us = 0;
+  };
+  std::vector<HostClock> clocks;
+  std::vector<Shift> shifts;
+};
+Clocks compare_clocks(const std::vector<std::string>& paths, unsigned threads, Control* control);
+
 // How a trace is cut. Every piece repeats the metadata that it needs, and opens alone.
 struct SplitOptions {
   enum class By : std::uint8_t { kParts, kBytes, kProcess, kTime };

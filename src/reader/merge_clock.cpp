@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "reader/merge_plan.hpp"
+#include "reader/merge.hpp"
 
 // Nobody leaves a barrier before everybody has entered it. So for two hosts A and B and each such
 // operation, the end on A lies after the start on B, and the other way round: two bounds for the
@@ -91,6 +91,27 @@ std::vector<HostClock> compare_clocks(const std::vector<MergedProcess*>& process
     clock.proven = all.least > 0 || all.most < 0;
     out.push_back(std::move(clock));
   }
+  return out;
+}
+
+Clocks compare_clocks(const std::vector<std::string>& paths, unsigned threads, Control* control) {
+  Outcome outcome;
+  const Survey survey = survey_all(paths, threads, false, control, outcome);
+  const Plan plan(survey, outcome.files, Align::kProven);
+  Clocks out;
+  out.clocks = plan.clocks();
+  std::set<std::tuple<std::uint32_t, std::string, std::int64_t>> shifts;
+  std::string key;
+  for (const auto& unit : survey.units()) {
+    unit_key(*unit, key);
+    const Treatment* treatment = plan.find(key);
+    if (treatment == nullptr || treatment->process == nullptr) continue;
+    // What no collective operation proves stays as it is, and so does what a merge was told.
+    const std::int64_t shift = treatment->process->shift_us;
+    if (shift == 0 || shift == treatment->was_shifted_us) continue;
+    shifts.insert({unit->file, treatment->process->host, shift - treatment->was_shifted_us});
+  }
+  for (const auto& [file, host, shift_us] : shifts) out.shifts.push_back({file, host, shift_us});
   return out;
 }
 

@@ -173,6 +173,8 @@ void ProcessRow::add(const ProcessRow& other) {
     last = timed ? std::max(last, other.last) : other.last;
     timed = true;
   }
+  if (other.began_timed) begin_at(other.began);
+  if (other.ended_timed) finish_at(other.ended);
   starts += other.starts;
   ends += other.ends;
   recovered = recovered || other.recovered;
@@ -181,6 +183,7 @@ void ProcessRow::add(const ProcessRow& other) {
       (end_at.block == ~std::uint64_t{0} || end_at < other.end_at)) {
     end_at = other.end_at;
     promised = other.promised;
+    cpu = other.cpu;
   }
   if (other.starts != 0 && (starts == other.starts || start_at < other.start_at)) {
     start_at = other.start_at;
@@ -357,8 +360,10 @@ void Partial::own(const Event& event, ProcessRow& process, std::uint32_t file, P
     if (!fresh && text < found->second) found->second = std::move(text);
   };
   if (name == "start" || name == "end") {
-    if ((event.has & kHasTs) != 0) facts.time(event.ts, event.ts);
+    const bool timed = (event.has & kHasTs) != 0;
+    if (timed) facts.time(event.ts, event.ts);
     if (name == "start") {
+      if (timed) process.begin_at(event.ts);
       ++process.starts;
       if (process.starts == 1 || process.start_at < place) {
         process.start_at = place;
@@ -377,12 +382,15 @@ void Partial::own(const Event& event, ProcessRow& process, std::uint32_t file, P
       }
     } else {
       ++process.ends;
+      if (timed) process.finish_at(event.ts);
       const Field* recovered = find(event, "recovered");
       process.recovered =
           process.recovered || (recovered != nullptr && recovered->kind == Kind::kTrue);
       if (process.end_at.block == ~std::uint64_t{0} || process.end_at < place) {
         process.end_at = place;
         process.promised = number_of(event, "num_events", -1);
+        const std::int64_t used = number_of(event, "cpu_us", -1);
+        process.cpu = used < 0 || __builtin_mul_overflow(used, 1000, &process.cpu) ? -1 : process.cpu;
       }
     }
     return;

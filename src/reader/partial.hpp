@@ -85,9 +85,14 @@ struct ProcessRow {
   std::uint64_t write_bytes = 0;
   std::set<std::int64_t> threads;
   std::int64_t last_thread = -1;  // is in the set
-  std::int64_t first = 0;         // nanoseconds; with last, of its events and own records
+  std::int64_t first = 0;         // nanoseconds; with last, of its events
   std::int64_t last = 0;
   bool timed = false;
+  std::int64_t began = 0;  // its first start record
+  std::int64_t ended = 0;  // its last end record
+  bool began_timed = false;
+  bool ended_timed = false;
+  std::int64_t cpu = -1;  // nanoseconds of processor time, by its last end record
   std::uint64_t starts = 0;
   std::uint64_t ends = 0;
   bool recovered = false;
@@ -105,6 +110,14 @@ struct ProcessRow {
   std::string rank;
   std::string name;
   void add(const ProcessRow& other);
+  void begin_at(std::int64_t when) {
+    began = began_timed ? std::min(began, when) : when;
+    began_timed = true;
+  }
+  void finish_at(std::int64_t when) {
+    ended = ended_timed ? std::max(ended, when) : when;
+    ended_timed = true;
+  }
 };
 
 struct FileFacts {

@@ -64,6 +64,9 @@ PyObject* process_dict(const ProcessRow& process) {
   put(dict, "threads", number(process.threads.size()));
   put(dict, "first_ns", process.timed ? integer(process.first) : nothing());
   put(dict, "last_ns", process.timed ? integer(process.last) : nothing());
+  put(dict, "start_ns", process.began_timed ? integer(process.began) : nothing());
+  put(dict, "end_ns", process.ended_timed ? integer(process.ended) : nothing());
+  put(dict, "cpu_ns", process.cpu < 0 ? nothing() : integer(process.cpu));
   put(dict, "starts", number(process.starts));
   put(dict, "ends", number(process.ends));
   put(dict, "recovered", boolean(process.recovered));

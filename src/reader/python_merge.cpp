@@ -127,6 +127,36 @@ PyObject* py_split(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
   });
 }
 
+PyObject* py_clocks(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
+  static const char* kNames[] = {"paths", "threads", nullptr};
+  PyObject* paths = nullptr;
+  unsigned threads = 0;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O|$I", const_cast<char**>(kNames), &paths,
+                                  &threads) == 0) {
+    return nullptr;
+  }
+  return guarded([&]() -> PyObject* {
+    const std::vector<std::string> list = paths_from(paths);
+    Clocks found;
+    if (threads == 0) threads = default_threads();
+    run(nullptr, [&](Control& control) { found = compare_clocks(list, threads, &control); });
+    Ref out(checked(PyDict_New()));
+    Ref clocks(checked(PyList_New(0)));
+    for (const HostClock& clock : found.clocks) push(clocks.get(), clock_dict(clock));
+    put(out.get(), "clocks", clocks.release());
+    Ref shifts(checked(PyList_New(0)));
+    for (const Clocks::Shift& shift : found.shifts) {
+      Ref item(checked(PyDict_New()));
+      put(item.get(), "path", path_text(list[shift.file]));
+      put(item.get(), "host", text(shift.host));
+      put(item.get(), "shift_us", integer(shift.shift_us));
+      push(shifts.get(), item.release());
+    }
+    put(out.get(), "shifts", shifts.release());
+    return out.release();
+  });
+}
+
 PyObject* py_copy(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
   static const char* kNames[] = {"path",  "out",    "repair",   "threads",
                                  "level", "member", "progress", nullptr};
@@ -163,6 +193,8 @@ PyMethodDef kMergeMethods[] = {
      "Merges traces into one file; says what went in and what came out."},
     {"split", plain(py_split), METH_VARARGS | METH_KEYWORDS,
      "Cuts traces into pieces that open alone."},
+    {"clocks", plain(py_clocks), METH_VARARGS | METH_KEYWORDS,
+     "How far the clocks of hosts differ, and what a merge would take from their times."},
     {"copy", plain(py_copy), METH_VARARGS | METH_KEYWORDS,
      "Writes the records of a trace to a file that is whole, and reads it again."},
     {nullptr, nullptr, 0, nullptr},

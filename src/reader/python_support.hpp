@@ -171,6 +171,9 @@ inline PyObject* file_dict(const File& file) {
   put(item.get(), "document", boolean(file.shape == Shape::kDocument));
   put(item.get(), "ours", boolean(file.ours));
   put(item.get(), "bracket", boolean(file.bracket));
+  put(item.get(), "merged", boolean(file.merged));
+  put(item.get(), "start_ns", file.started ? integer(file.started_ns) : nothing());
+  put(item.get(), "host", text(file.named_host.empty() ? file.host : file.named_host));
   put(item.get(), "run", text(file.run));
   put(item.get(), "process", text(file.process));
   put(item.get(), "nanoseconds_a_unit",

@@ -42,21 +42,23 @@ void say_summary(const Session& s, const Amounts& amounts, const char* untraced)
       number(amounts.lost), plural(amounts.lost, "s"), why, rest);
 }
 
-// What passed through intercepted calls, beside what the kernel counted. False when calls are not
-// intercepted, or the kernel's count is not known.
-bool measure_traffic(const Session& s, sink::Encoder::Traffic& traffic) {
+// What passed through intercepted calls, beside what the kernel counted. Processor time alone if
+// calls are not intercepted, or the kernel's count is not known.
+sink::Encoder::Traffic measure_traffic(const Session& s) {
+  sink::Encoder::Traffic traffic{};
+  traffic.cpu_us = cpu_time();
   const std::uint64_t own_read = sys::g_own_read.load();
   const std::uint64_t own_written = sys::g_own_written.load();
   record::IoBytes moved;
-  if (s.config.disable_io || !s.io.measure(moved)) return false;
+  if (s.config.disable_io || !s.io.measure(moved)) return traffic;
   const buffer::Sums sums = buffer::sum_tallies();
   const auto since = [](std::uint64_t now, std::uint64_t before) {
     return now > before ? now - before : 0;
   };
-  traffic = {sums.calls,   sums.filtered,
-             sums.read,    since(moved.read, own_read),
-             sums.written, since(moved.written, own_written)};
-  return true;
+  return {traffic.cpu_us, true,
+          sums.calls,     sums.filtered,
+          sums.read,      since(moved.read, own_read),
+          sums.written,   since(moved.written, own_written)};
 }
 
 // The run's first process tells what the run came to; the others tell it.
@@ -109,7 +111,6 @@ void close(Session& s) {
   buffer::Spool* spool = s.spool;
   if (spool == nullptr) return;
   s.writer->stop();
-  sink::Encoder::Traffic traffic{};
   std::uint64_t lost = 0;
   bool done = false;
   bool told = false;
@@ -118,13 +119,13 @@ void close(Session& s) {
   {
     Locked locked(s.sink->lock());
     // With the lock, so that the writer is not between a write of ours and the note of it.
-    const bool measured = measure_traffic(s, traffic);
+    const sink::Encoder::Traffic traffic = measure_traffic(s);
     // A preloaded process that did nothing of interest leaves no file: there may be thousands. Nor
     // does one for which every category of calls is switched off.
     const bool nothing_wanted = s.config.disable_posix && s.config.disable_stdio;
     unused = (s.preloaded || nothing_wanted) && spool->head().trace_size == 0 &&
              s.sink->is_unused();
-    done = unused || s.sink->finish(s.config.inc_metadata, false, measured ? &traffic : nullptr);
+    done = unused || s.sink->finish(s.config.inc_metadata, false, &traffic);
     if (unused) s.sink->abandon();
     const buffer::SpoolHead& head = spool->head();
     lost = head.lost.load();

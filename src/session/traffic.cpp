@@ -4,6 +4,16 @@
 
 namespace dft::session {
 
+std::uint64_t cpu_time() noexcept {
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+  const auto microseconds = [](const timeval& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+           static_cast<std::uint64_t>(time.tv_usec);
+  };
+  return microseconds(usage.ru_utime) + microseconds(usage.ru_stime);
+}
+
 bool has_reaped_children() noexcept {
   rusage usage{};
   return ::getrusage(RUSAGE_CHILDREN, &usage) == 0 && usage.ru_minflt > 0;

@@ -7,6 +7,8 @@
 
 namespace dft::session {
 
+// Processor time that the process has used so far, in microseconds.
+std::uint64_t cpu_time() noexcept;
 // Whether a child has been waited for.
 bool has_reaped_children() noexcept;
 

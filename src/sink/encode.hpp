@@ -42,6 +42,8 @@ class Encoder {
   bool lost(std::uint64_t events, std::uint64_t at_ns, Text& out) noexcept;
   // What a process did, beside what it recorded.
   struct Traffic {
+    std::uint64_t cpu_us;  // of all its threads, the tracer's among them
+    bool counted;          // whether calls were intercepted, and the kernel tells bytes
     std::uint64_t calls;
     std::uint64_t filtered;
     std::uint64_t read_seen;

@@ -163,6 +163,8 @@ bool Encoder::end(const End& what, Text& out) noexcept {
   if (what.recovered) p = put(p, ",\"recovered\":true");
   if (what.details && what.traffic != nullptr) {
     const Traffic& t = *what.traffic;
+    p = put(p, ",\"cpu_us\":");
+    p = number(p, t.cpu_us);
     const struct {
       std::string_view key;
       std::uint64_t value;
@@ -170,6 +172,7 @@ bool Encoder::end(const End& what, Text& out) noexcept {
                 {"read_seen", t.read_seen},   {"read_total", t.read_total},
                 {"write_seen", t.write_seen}, {"write_total", t.write_total}};
     for (const auto& row : rows) {
+      if (!t.counted) break;
       p = put(p, ",\"");
       p = put(p, row.key);
       p = put(p, "\":");

@@ -45,7 +45,11 @@ _TABLES = {
         """
 first_ns int when the first event began
 last_ns int when the last event ended
-job_ns int last_ns - first_ns
+start_ns int when the job began: the first start record, or event if that is earlier
+end_ns int when it ended: the last end record, or event
+job_ns int how long that was; of several runs, without the time between them
+timed_by text which records the times of the job are known by
+runs int runs of the job that the traces hold, see the table
 processes int processes that recorded
 ranks int ranks among them
 hosts int hosts that they ran on
@@ -61,7 +65,30 @@ io_ns int time in which at least one I/O call was open, summed over processes
 compute_ns int likewise, of computing
 hidden_io_ns int time of I/O during which the same process computed
 unhidden_io_ns int io_ns - hidden_io_ns
+busy_ns int time in which processes neither waited for others nor slept, summed over processes
+lock_ns int time in which they waited for locks on files
+child_wait_ns int time in which they waited for processes that they began
+untraced_child_ns int of this, what no traced child explains
+pipe_wait_ns int time in which they waited on pipes, sockets and terminals
+idle_ns int time in which they slept, or waited for what is not traced, as far as known
+cpu_ns int processor time of all; None if some do not tell theirs
+bound_by text what the time went to, in a line
+clock text how far the clocks of hosts differ, and what was done about it
 not_traced text what the trace cannot show
+""",
+    ),
+    "runs": (
+        "one row a run of the job that the traces hold",
+        """
+run int its number, by the time when it began
+id text that its traces carry; None if they carry none
+guessed bool if only the times of traces say that they belong together
+start_ns int when its first process began
+end_ns int when its last process ended
+dur_ns int end_ns - start_ns
+processes int that recorded
+events int records of what they did
+command text of the process that began first
 """,
     ),
     "processes": (
@@ -78,6 +105,16 @@ events int records of what it did
 threads int that recorded
 first_ns int when its first event began
 last_ns int when its last event ended
+start_ns int when it began: its start record, or first event
+end_ns int when it ended: its end record, or last event
+life_ns int end_ns - start_ns
+timed_by text which records these are
+run int see runs
+busy_ns int life_ns without wait_ns and idle_ns
+lock_ns int time in which it waited for locks on files, and for nothing else
+wait_ns int time in which it waited for processes that it began, or on a pipe, socket or terminal
+idle_ns int time in which it slept, or waited for what is not traced; 0 if that is not known
+cpu_ns int processor time, if its end record tells
 io_ns int time in which at least one of its I/O calls was open
 compute_ns int time in which at least one of its threads computed
 hidden_io_ns int time of both
@@ -131,7 +168,7 @@ error_ns int sum of the durations of these
 total_ns int sum of durations
 mean_ns float total_ns of count
 min_ns int the shortest
-p50_ns int half were shorter; percentiles are right to 3 %
+p50_ns int half were shorter; percentiles are right to 1.6 %
 p90_ns int nine in ten were shorter
 p99_ns int 99 in a hundred were shorter
 max_ns int the longest
@@ -247,6 +284,18 @@ read_bytes int bytes read
 write_bytes int bytes written
 """,
     ),
+    "costs": (
+        "the ten files and the ten directories that calls of each kind cost most",
+        """
+kind text small read, small write, metadata (moves no data), sync, lock, or failed
+place text file, or directory
+path text of the file or directory
+files int files of this kind in the directory
+calls int such calls
+bytes int that they moved
+total_ns int sum of their durations
+""",
+    ),
     "stragglers": (
         "ranks and workers, each beside the median of their kind; the slowest first",
         """
@@ -268,7 +317,7 @@ phase text forward, backward, or None
 count int how many
 total_ns int sum of durations
 mean_ns float total_ns of count
-p99_ns int 99 in a hundred were shorter; right to 3 %
+p99_ns int 99 in a hundred were shorter; right to 1.6 %
 """,
     ),
     "findings": (

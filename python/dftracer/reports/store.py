@@ -18,6 +18,7 @@ from typing import Any
 from dftracer import _reader
 from dftracer.errors import DFTracerError
 from dftracer.reports.model import SCHEMAS
+from dftracer.trace.runs import Life, runs_of
 from dftracer.trace.summary import Process, summary_of
 from dftracer.trace.table import Damage, Longs, Trace
 
@@ -29,14 +30,22 @@ COLUMNS = (
 )
 PARTIALS = (
     *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
-    *("files", "users", "torch_ops", "work"),
+    *("files", "users", "torch_ops", "work", "costs"),
 )
 BY_PROCESS = ("times", "steps", "heat", "work")
 FINALS = (
-    *("overview", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
-    *("steps", "timeline", "heat", "files", "directories", "stragglers", "torch_ops"),
+    *("overview", "runs", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
+    *("steps", "timeline", "heat", "files", "directories", "costs", "stragglers", "torch_ops"),
 )
 CLASSES = ("io", "compute", "fetch", "transfer", "communication", "checkpoint")
+# Lanes in which a process waits: for a lock, for a process that it began, for the other end.
+WAITS = {
+    "lock": "cat in ('POSIX lock', 'STDIO lock')",
+    "child": "cat in ('POSIX', 'STDIO') and class is null",
+    "pipe": "cat in ('POSIX pipe', 'STDIO pipe')",
+}
+# By the path of a trace and the name of a host.
+Shifts = dict[tuple[str, str], int]
 PIECES = 240
 MOST = (1 << 63) - 1
 # Columns whose texts are kept apart, and where.
@@ -45,15 +54,24 @@ WORDS = {"cat": "cats", "name": "names", "fname": "fnames"}
 LARGE = 24 << 20
 # Spans that the sweep holds at a time, 16 bytes each; a single process may have more.
 SWEPT = 16_000_000
-# Added to the code of a category: that of its calls on pipes and the like.
+# Added to the code of a category: that of its calls on pipes and the like, and on locks.
 PIPE = 1 << 30
+LOCK = 1 << 29
+# Calls on locks, and the commands of fcntl that are: F_GETLK, F_SETLK, F_SETLKW, and those of open
+# file descriptions.
+LOCKS = "'flock', 'lockf', 'lockf64'"
+LOCK_COMMANDS = "5, 6, 7, 12, 13, 14, 36, 37, 38"
+# Bytes of a transfer below which it costs its latency, not its size.
+SMALL = 16 << 10
+SYNCS = ("fsync", "fdatasync", "msync", "syncfs", "sync_file_range", "sync")
 
 TABLES = {
     "p_processes": """process bigint, pid bigint, ppid bigint, host varchar, rank bigint,
         name varchar, command varchar, events bigint, threads bigint, first_ns bigint,
         last_ns bigint,
         read_bytes bigint, write_bytes bigint, lost bigint, starts bigint, ends bigint,
-        recovered boolean, trace varchar""",
+        recovered boolean, trace varchar, began_ns bigint, ended_ns bigint, cpu_ns bigint,
+        run varchar""",
     "p_blocks": "files bigint, damaged bigint, first_ns bigint, last_ns bigint",
 }
 
@@ -131,12 +149,17 @@ class Store:
             self.connection.execute(sql, values)
 
     def add_block(
-        self, files: Sequence[Path], first_file: int = 0, explain: Sequence[Path] = ()
+        self,
+        files: Sequence[Path],
+        first_file: int = 0,
+        explain: Sequence[Path] = (),
+        shifts: Shifts | None = None,
     ) -> None:
         """Reads whole trace files.
 
         first_file: the number of the first one among all files. explain: all of these, in which
-        names are looked up that the block does not explain.
+        names are looked up that the block does not explain. shifts: nanoseconds to take from the
+        times of a host in a file, whose clock is ahead.
         """
         base = first_file << 32
         trace = Trace(
@@ -163,12 +186,23 @@ class Store:
             self.run(f"create table {table} as from words")
             self.connection.unregister("words")
         self.run(statement("pipes", events=events, pipe=PIPE))
+        self.run(
+            statement("locks", events=events, lock=LOCK, calls=LOCKS, commands=LOCK_COMMANDS)
+        )
         found = trace.found
         assert found is not None  # the stream has been read to its end
         summary = summary_of(found)
         self.damages.append(summary.damage)
+        ahead = {
+            number: (shifts or {}).get((process.trace, process.host), 0)
+            for number, process in enumerate(summary.processes)
+        }
+        for number, shift in ahead.items():
+            if shift:
+                self.run(f"update {events} set ts = ts - {shift} where process = {number}")
         self.fill(
-            "p_processes", [_process_row(base + i, p) for i, p in enumerate(summary.processes)]
+            "p_processes",
+            [_process_row(base + i, p, ahead[i]) for i, p in enumerate(summary.processes)],
         )
         (times,) = self.rows("select min(ts), max(ts + greatest(dur, 1) - 1) from e")
         damaged = sum(summary.damage.troubles.values())
@@ -178,7 +212,9 @@ class Store:
         self.run(statement("pipe_bytes", base=base, pipe=PIPE))
         existing = {row[0] for row in self.rows("select table_name from duckdb_tables()")}
         for name in PARTIALS:
-            sql = statement(f"partial/{name}", k=shift)
+            sql = statement(
+                f"partial/{name}", k=shift, lock=LOCK, small=SMALL, syncs=_quoted(SYNCS)
+            )
             if name in BY_PROCESS:
                 sql = f"select * replace (process::bigint + {base} as process) from ({sql})"
             if f"p_{name}" in existing:
@@ -216,11 +252,14 @@ class Store:
 
     def _sweep(self, shift: int) -> None:
         """Fills `sweep`: how long which lanes were open at once. docs/report.md tells of it."""
-        self.run(f"create or replace table kinds as {statement('kinds', pipe=PIPE)}")
+        self.run(f"create or replace table kinds as {statement('kinds', pipe=PIPE, lock=LOCK)}")
         self.run(f"create or replace table lanes as {statement('lanes')}")
         self.run(f"create or replace table windows as {statement('windows')}")
         bits = "coalesce(bit_or(1::bigint << bit) filter (class = '{0}'), 0)::bigint as {0}_bits"
         masks = ", ".join(bits.format(name) for name in CLASSES)
+        for name, wanted in WAITS.items():
+            masks += f", coalesce(bit_or(1::bigint << bit) filter ({wanted}), 0)::bigint"
+            masks += f" as {name}_bits"
         self.run(f"create or replace table masks as select {masks} from lanes")
         self.run(
             "create or replace table sweep (pass bigint, kind bigint, process bigint, key bigint, "
@@ -249,6 +288,8 @@ class Store:
     def tables(self) -> dict[str, list[tuple[Any, ...]]]:
         """The rows of every table of the report but the findings."""
         self._number_processes()
+        self._number_runs()
+        self.run(f"create or replace table lives as {statement('final/lives')}")
         ((first, last),) = self.rows("select min(first_ns), max(last_ns) from p_blocks")
         shift = piece_shift(first, last) if first is not None else 0
         self.run(f"create or replace table percentiles as {statement('final/percentiles')}")
@@ -268,8 +309,36 @@ class Store:
             "where events > 0 or starts > 0"
         )
 
+    def _number_runs(self) -> None:
+        """Fills `run_numbers`, of each process, and `run_ids`."""
+        rows = self.rows(
+            "select process, coalesce(run, ''), least(began_ns, first_ns), "
+            "greatest(ended_ns, last_ns) from p_processes join numbers using (process) order by 1"
+        )
+        runs = runs_of([Life(*row[1:]) for row in rows])
+        self.run("create or replace table run_numbers (process bigint, run bigint)")
+        self.run("create or replace table run_ids (run bigint, id varchar, guessed boolean)")
+        self.fill(
+            "run_numbers",
+            [
+                (rows[member][0], number)
+                for number, run in enumerate(runs, 1)
+                for member in run.members
+            ],
+        )
+        self.fill(
+            "run_ids", [(number, run.id or None, run.guessed) for number, run in enumerate(runs, 1)]
+        )
 
-def _process_row(number: int, process: Process) -> tuple[Any, ...]:
+
+def _quoted(words: Iterable[str]) -> str:
+    return ", ".join(f"'{word}'" for word in words)
+
+
+def _process_row(number: int, process: Process, ahead: int = 0) -> tuple[Any, ...]:
+    def moment(time: int | None) -> int | None:
+        return None if time is None else time - ahead
+
     return (
         number,
         process.pid,
@@ -280,8 +349,8 @@ def _process_row(number: int, process: Process) -> tuple[Any, ...]:
         process.command or process.program or None,
         process.events,
         process.threads,
-        process.first,
-        process.last,
+        moment(process.first),
+        moment(process.last),
         min(process.read_bytes, MOST),
         min(process.write_bytes, MOST),
         min(process.lost, MOST),
@@ -289,6 +358,10 @@ def _process_row(number: int, process: Process) -> tuple[Any, ...]:
         process.ends,
         process.recovered,
         process.trace,
+        moment(process.start),
+        moment(process.end),
+        process.cpu,
+        process.run,
     )
 
 

@@ -50,6 +50,9 @@ class Process:
     write_bytes: int = 0
     first: int | None = None
     last: int | None = None
+    start: int | None = None  # of its first `start` record
+    end: int | None = None  # of its last `end` record; of a dead process the time of its last event
+    cpu: int | None = None  # processor time, in nanoseconds, if its `end` record says
     starts: int = 0
     ends: int = 0
     recovered: bool = False
@@ -254,6 +257,9 @@ def _process(item: dict[str, Any], file: Summary) -> Process:
         write_bytes=item["write_bytes"],
         first=item["first_ns"],
         last=item["last_ns"],
+        start=item["start_ns"],
+        end=item["end_ns"],
+        cpu=item["cpu_ns"],
         starts=item["starts"],
         ends=item["ends"],
         recovered=item["recovered"],

@@ -19,5 +19,6 @@ select
     then least(position, 4000000000000000000) + least(bytes, 4000000000000000000) end as reached,
   -- An aggregate of DFTracer 2.x stands for many calls; its times are microseconds.
   ph = 'A' as many,
-  case when fname is null then args end as args
+  -- What a command (of fcntl) is, and what has no file.
+  case when fname is null or contains(args, '"cmd"') then args end as args
 from stream

@@ -1,6 +1,7 @@
--- What each name of the block means. Calls on what is no file have a category of their own; see pipes.sql.
+-- What each name of the block means. Calls on pipes and on locks have categories of their own; see pipes.sql,
+-- locks.sql.
 select c, n, cat, name, class_of(cat, name) as class, reads(name) as reads, writes(name) as writes, opens(name) as opens
 from (
-  select c, n, coalesce(w.word, '') || case when c >= $pipe then ' pipe' else '' end as cat, coalesce(v.word, '') as name
-  from (select distinct c, n from e) left join cats w on c % $pipe = w.code left join names v on n = v.code
+  select c, n, coalesce(w.word, '') || case when c >= $pipe then ' pipe' when c >= $lock then ' lock' else '' end as cat, coalesce(v.word, '') as name
+  from (select distinct c, n from e) left join cats w on c % $lock = w.code left join names v on n = v.code
 )

@@ -1,7 +1,9 @@
 -- The lanes of the sweep: one a category and class, in passes of at most 60. Lanes that have a class are
--- part of every pass, since every category is compared with compute; all lanes of a category share a pass.
+-- part of every pass, since every category is compared with compute, and so are those in which a process waits;
+-- all lanes of a category share a pass.
 with lanes as (
-  select cat, class, bool_or(class is not null) over (partition by cat) as known
+  select cat, class, bool_or(class is not null or regexp_matches(cat, '^(POSIX|STDIO)( (pipe|lock))?$'))
+    over (partition by cat) as known
   from (select distinct cat, class from kinds)
 ), known as (
   select cat, class, row_number() over (order by cat, class nulls last) - 1 as bit from lanes where known

@@ -32,6 +32,14 @@ create or replace macro writes(name) as regexp_matches(name, 'write|print|put|^c
 
 create or replace macro opens(name) as regexp_matches(name, '^(f?open|creat|freopen|fdopen|__open)');
 
+-- What the time of a process, or of a job, is known by. A recovered process's end record has the time of its last event.
+create or replace macro timed_by(started, ended) as case
+  when started and ended then 'its start and end records'
+  when started then 'its start record and its last event'
+  when ended then 'its first event and its end record'
+  else 'its events'
+end;
+
 -- Sums of hostile numbers end at the largest that a cell can hold.
 create or replace macro big(x) as (case when x > 9223372036854775807 then 9223372036854775807 else x end)::bigint;
 

@@ -9,9 +9,24 @@ with p as (
   select big(coalesce(sum(io_ns), 0)) as io_ns, big(coalesce(sum(compute_ns), 0)) as compute_ns,
     big(coalesce(sum(hidden_io_ns), 0)) as hidden_io_ns
   from p_times
+), spans as (
+  select min(start_ns) as start_ns, max(end_ns) as end_ns from lives group by run
+), ordered as (
+  select *, max(end_ns) over (order by start_ns, end_ns rows between unbounded preceding and 1 preceding) as before from spans
+), job as (
+  -- Time between runs belongs to none.
+  select big(sum(greatest(end_ns::hugeint - greatest(start_ns, before), 0))) as job_ns, count(*) as runs from ordered
+), l as (
+  select min(start_ns) as start_ns, max(end_ns) as end_ns, big(coalesce(sum(busy_ns), 0)) as busy_ns,
+    big(coalesce(sum(lock_ns), 0)) as lock_ns, big(coalesce(sum(pipe_ns), 0)) as pipe_wait_ns,
+    big(coalesce(sum(child_ns), 0)) as child_wait_ns, big(coalesce(sum(untraced_child_ns), 0)) as untraced_child_ns,
+    big(coalesce(sum(idle_ns), 0)) as idle_ns,
+    case when count(cpu_ns) = count(*) then big(sum(cpu_ns)) end as cpu_ns,
+    timed_by(arg_min(started, start_ns), arg_max(ended, end_ns)) as timed_by
+  from lives
 )
-select p.*, big(last_ns::hugeint - first_ns) as job_ns, t.*, io_ns - hidden_io_ns as unhidden_io_ns,
+select p.*, job.*, l.*, t.*, io_ns - hidden_io_ns as unhidden_io_ns,
   (select big(coalesce(sum(files), 0)) from p_blocks) as traces,
   (select big(coalesce(sum(damaged), 0)) from p_blocks) as damaged,
-  null::varchar as not_traced
-from p, t
+  null::varchar as not_traced, null::varchar as bound_by, null::varchar as clock
+from p, t, job, l

@@ -7,6 +7,7 @@ with work as (
   from p_work group by process
 )
 select n.number as process, p.pid, p.host, p.rank, p.name, p.command, p.events, p.threads, p.first_ns, p.last_ns,
+  l.start_ns, l.end_ns, l.life_ns, l.timed_by, l.run, l.busy_ns, l.lock_ns, l.child_ns + l.pipe_ns as wait_ns, l.idle_ns, l.cpu_ns,
   case
     when coalesce(computes, false) then 'main'
     when coalesce(feeds, false) then 'worker'
@@ -19,6 +20,6 @@ select n.number as process, p.pid, p.host, p.rank, p.name, p.command, p.events, 
   p.read_bytes, p.write_bytes, coalesce(h.ops, 0) as ops, p.lost,
   case when p.recovered then 'recovered' when p.ends > 0 then 'cleanly' else 'not known' end as ended,
   p.trace
-from p_processes p join numbers n using (process) left join p_times t using (process) left join work using (process)
+from p_processes p join numbers n using (process) join lives l using (process) left join p_times t using (process) left join work using (process)
 left join (select process, sum(ops)::bigint as ops from p_heat group by process) h using (process)
 order by 1
