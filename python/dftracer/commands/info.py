@@ -11,6 +11,7 @@ from dftracer import _secrets
 from dftracer.commands import reading
 from dftracer.commands.reading import bold, bytes_text, counted, dim, duration_text, shorten
 from dftracer.trace.files import siblings
+from dftracer.trace.runs import life_of, runs_of
 from dftracer.trace.summary import Process, Row, Summary, TraceSummary, summarise_all
 
 WIDTH = 100
@@ -19,6 +20,7 @@ EXAMPLES = """\
   dftracer info traces                     a directory, all its processes
   dftracer info run.pfw.gz --top 40        more rows of the table of events
   dftracer info run.pfw.gz --run --json    all files of that run, for a program
+  dftracer info traces --run latest        of several runs in a directory, the last
 """
 
 
@@ -53,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
         f"{counted(len(traces), 'file')}, {counted(len(found.processes), 'process', 'processes')}, "
         f"{counted(found.events, 'event')}, {bytes_text(found.size)}"
     )
+    for line in reading.run_lines(runs_of([life_of(process) for process in found.processes])):
+        print(line)
     if len(traces) == 1:
         others = siblings(traces[0])
         if others:

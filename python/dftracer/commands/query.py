@@ -77,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
     import duckdb
 
     traces = reading.open_traces(args, data=True)
+    reading.tell_runs(traces)
     trace = Trace(traces, columns_for(args.sql), args.threads)
     connection.register("events", trace)
     if re.search(r"\b(files|processes|hosts)\b", args.sql, re.IGNORECASE):

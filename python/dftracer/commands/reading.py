@@ -7,16 +7,20 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from dftracer.commands._terminal import bytes_text, counted, printable, shorten, styled
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import find_traces, siblings
 from dftracer.trace.table import Damage
 
+if TYPE_CHECKING:
+    from dftracer.trace.runs import Run
+
 __all__ = [
     "DAMAGED",
     "add_arguments",
+    "add_run",
     "bold",
     "bytes_text",
     "counted",
@@ -24,24 +28,23 @@ __all__ = [
     "duration_text",
     "end_progress",
     "finish_dead",
+    "of_run",
     "open_traces",
     "printable",
     "problem_text",
     "progress_bar",
+    "run_lines",
     "shorten",
     "tell_damage",
+    "tell_runs",
 ]
 
 DAMAGED = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
-    parser.add_argument(
-        "paths", metavar="TRACE", nargs="+", help="trace files or directories that hold some"
-    )
-    parser.add_argument(
-        "--run", action="store_true", help="with a file, also the other files of its run"
-    )
+    add_paths(parser)
+    add_run(parser)
     parser.add_argument(
         "--threads", type=int, default=0, metavar="N", help="threads (default: one a core)"
     )
@@ -52,22 +55,87 @@ def add_arguments(parser: argparse.ArgumentParser, *, json: bool = True) -> None
         parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    # One at least, which open_traces checks: a path behind a bare --run is the option's value first.
+    parser.add_argument(
+        "paths", metavar="TRACE", nargs="*", help="trace files or directories that hold some"
+    )
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--run",
+        nargs="?",
+        const="",
+        metavar="RUN",
+        help="of traces of several runs, one: latest, its number, or the beginning of its id; "
+        "without RUN, also the other files of a file's run",
+    )
+
+
+def settle_run(args: argparse.Namespace) -> None:
+    """`--run FILE` is a bare --run before the file that the command is about."""
+    if args.run and args.run != "latest" and os.path.exists(args.run):
+        args.paths, args.run = [args.run, *args.paths], ""
+    if not args.paths:
+        raise DFTracerError("name at least one TRACE: a trace file, or a directory", exit_code=2)
+
+
+def of_run(traces: list[Path], wanted: str | None) -> list[Path]:
+    """The traces that --run leaves."""
+    if wanted is None:
+        return traces
+    if wanted:
+        from dftracer.trace.runs import choose
+
+        return choose(traces, wanted)
+    for trace in list(traces):
+        traces += [other for other in siblings(trace) if other not in traces]
+    return traces
+
+
+def run_lines(runs: Sequence[Run], limit: int = 8) -> list[str]:
+    """What to say where several runs are taken together; nothing for one."""
+    if len(runs) < 2:
+        return []
+    from dftracer.trace.runs import ID_DIGITS, when_text
+
+    guess = " (by their times: not all carry the id of a run)" if any(
+        run.guessed for run in runs
+    ) else ""  # fmt: skip
+    lines = [f"these traces are of {len(runs):,} runs{guess}; --run latest or --run N takes one"]
+    for number, run in enumerate(runs, 1):
+        if len(runs) > limit and limit - 1 < number < len(runs):
+            continue
+        if len(runs) > limit and number == len(runs):
+            lines.append(f"  and {len(runs) - limit:,} more")
+        name = f", {run.id[:ID_DIGITS]}" if run.id else ""
+        lines.append(f"  {number}: {when_text(run.start)}{name}")
+    return lines
+
+
+def tell_runs(traces: Sequence[Path]) -> None:
+    """On stderr, for commands whose output is data."""
+    from dftracer.trace.runs import head_runs
+
+    for line in run_lines(head_runs(traces)):
+        print(f"dftracer: {line}", file=sys.stderr)
+
+
 def open_traces(args: argparse.Namespace, *, data: bool = False) -> list[Path]:
     """The files that the command is about, after the dead processes beside them were finished.
 
     data: stdout is for a program, which words would disturb.
     """
+    settle_run(args)
     if args.threads < 0:
         raise DFTracerError("--threads must not be negative", exit_code=2)
     if not args.no_recover:
         finish_dead(args.paths, sys.stderr if data or getattr(args, "json", False) else sys.stdout)
     traces = find_traces(args.paths)
-    if args.run:
-        for trace in list(traces):
-            traces += [other for other in siblings(trace) if other not in traces]
     if not traces:
         raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(args.paths)}")
-    return traces
+    return of_run(traces, args.run)
 
 
 def finish_dead(paths: Iterable[str], to: TextIO) -> None:

@@ -21,6 +21,7 @@ EXAMPLES = """\
   dftracer report new --against old --fail-if-slower 5%
   dftracer report traces --parquet tables --no-page
   dftracer report traces --cluster local:4
+  dftracer report traces --run latest          of several runs in a directory, the last
 """
 
 
@@ -81,7 +82,7 @@ def _compare(args: argparse.Namespace, report: Report, limit: float | None) -> C
     from dftracer.reports.compare import compare
     from dftracer.reports.engine import make_report
 
-    other = argparse.Namespace(**{**vars(args), "paths": args.against})
+    other = argparse.Namespace(**{**vars(args), "paths": args.against, "run": None})
     traces = reading.open_traces(other)
     before = make_report(traces, threads=args.threads, cluster=args.cluster)
     reading.tell_damage(before.damage)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from dftracer.commands import reading
 from dftracer.commands._stream import Choice, Part, joined, look
 from dftracer.commands._terminal import (
     Progress,
@@ -42,7 +43,8 @@ _LINGER = 2.0  # seconds without a request, after which a page has all that it w
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", metavar="TRACE", nargs="+", help="trace files, or directories")
+    reading.add_paths(parser)
+    reading.add_run(parser)
     parser.add_argument("--from", dest="begin", metavar="T", type=_seconds, help=_TIME_HELP)
     parser.add_argument("--to", dest="end", metavar="T", type=_seconds, help="likewise, the end")
     parser.add_argument(
@@ -94,7 +96,8 @@ def _port(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     from dftracer.commands._viewer import find_ui
 
-    parts = _find(args.paths, recover=not args.no_recover)
+    reading.settle_run(args)
+    parts = _find(args.paths, recover=not args.no_recover, run=args.run)
     ui = find_ui()
     if ui is None:
         raise DFTracerError(
@@ -116,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
     return _serve(args, ui, parts, choice, size)
 
 
-def _find(paths: Sequence[str], *, recover: bool) -> list[Part]:
+def _find(paths: Sequence[str], *, recover: bool, run: str | None = None) -> list[Part]:
     for path in sorted({path if os.path.isdir(path) else os.path.dirname(path) for path in paths}):
         directory = path or "."
         if recover and os.path.isdir(directory) and os.access(directory, os.W_OK):
@@ -124,6 +127,8 @@ def _find(paths: Sequence[str], *, recover: bool) -> list[Part]:
     traces = find_traces(paths)
     if not traces:
         raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(paths)}")
+    traces = reading.of_run(traces, run)
+    reading.tell_runs(traces)
     return [look(path) for path in traces]
 
 

@@ -21,13 +21,19 @@ def load(
     *,
     threads: int = 0,
     cluster: str | None = None,
+    run: str | None = None,
 ) -> Report:
     """The report of trace files, or of directories that hold some.
 
     threads: 0 is one a core. cluster: the address of a Dask scheduler, or local:N for N worker
-    processes on this machine; the tables are the same.
+    processes on this machine; the tables are the same. run: of traces of several runs, "latest",
+    the number of one, or the beginning of its id; without it, all are added up.
     """
     from dftracer.reports.engine import make_report
+    from dftracer.trace.runs import choose
     from dftracer.trace.table import read
 
-    return make_report(read(paths).files, threads=threads, cluster=cluster)
+    files = read(paths).files
+    return make_report(
+        files if run is None else choose(files, run), threads=threads, cluster=cluster
+    )

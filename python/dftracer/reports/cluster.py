@@ -8,12 +8,13 @@ as on one machine. A task whose worker dies is done again by another.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from dftracer.errors import DFTracerError
-from dftracer.reports.store import Store
+from dftracer.reports.store import Shifts, Store
 
 INSTALL = "Dask is not installed: pip install 'pydftracer[report,dask]'"
 # Bytes of trace files that are worth a task.
@@ -36,14 +37,20 @@ def blocks(files: Sequence[Path], workers: int = 1) -> list[tuple[int, list[Path
     return found
 
 
-def make_block(first: int, files: Sequence[str], every: Sequence[str]) -> tuple[Any, Any]:
+def make_block(
+    first: int, files: Sequence[str], every: Sequence[str], shifts: Shifts
+) -> tuple[Any, Any]:
     """On a worker: the partial tables of a block, and what of it could not be read."""
     with Store(threads=1) as store:
-        store.add_block([Path(file) for file in files], first, [Path(file) for file in every])
+        named = [Path(file) for file in every]
+        store.add_block([Path(file) for file in files], first, named, shifts)
         return store.export(), store.damages
 
 
-def add_blocks(store: Store, files: Sequence[Path], address: str) -> None:
+def add_blocks(
+    store: Store, files: Sequence[Path], address: str, shifts: Shifts | None = None
+) -> None:
+    ahead = {(os.path.abspath(path), host): ns for (path, host), ns in (shifts or {}).items()}
     with _client(address) as (client, workers):
         every = [str(file.absolute()) for file in files]
         futures = [
@@ -52,6 +59,7 @@ def add_blocks(store: Store, files: Sequence[Path], address: str) -> None:
                 first,
                 [str(file.absolute()) for file in part],
                 every,
+                ahead,
                 pure=False,
                 retries=RETRIES,
             )

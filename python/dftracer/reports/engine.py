@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from dftracer.reports import findings
+from dftracer.reports.bounds import bound_by
+from dftracer.reports.clocks import compare
 from dftracer.reports.model import SCHEMAS, Report, Table
 from dftracer.reports.store import Store
 from dftracer.trace.table import Damage
 
+# Categories of calls, which are recorded without a word from the program.
+_CALLS = re.compile(r"(POSIX|STDIO)( pipe| lock)?$")
+
 
 def make_report(files: Sequence[Path], *, threads: int = 0, cluster: str | None = None) -> Report:
+    clock = compare(files, threads)
     with Store(threads) as store:
         if cluster is None:
-            store.add_block(files)
+            store.add_block(files, shifts=clock.shifts)
         else:
             from dftracer.reports.cluster import add_blocks
 
-            add_blocks(store, files, cluster)
+            add_blocks(store, files, cluster, clock.shifts)
         tables = {name: Table(SCHEMAS[name], rows) for name, rows in store.tables().items()}
         damage = _joined(store.damages)
     _say_what_is_missing(tables)
+    _put(tables, "clock", clock.text)
+    _put(tables, "bound_by", bound_by(tables["overview"].dicts()[0]))
     tables["findings"] = findings.find(tables)
     return Report(tables, [str(file) for file in files], damage)
 
@@ -52,15 +61,21 @@ def _say_what_is_missing(tables: dict[str, Table]) -> None:
     else:
         if "io" not in classes:
             texts.append("no I/O calls (recorded by `dftracer run`, or in FUNCTION mode)")
-        if "compute" not in classes:
+        # Of a program that nobody annotated, compute is not missing.
+        annotated = any(not _CALLS.match(cat or "") for cat in tables["layers"].column("cat"))
+        if "compute" not in classes and annotated:
             texts.append("no compute regions (annotate with ai, or `dftracer run --torch`)")
-        elif not tables["steps"].rows:
+        elif "compute" in classes and not tables["steps"].rows:
             texts.append("no training steps (no event carries one)")
     if facts["lost"]:
         texts.append(f"{facts['lost']:,} events that were lost while recording")
     if facts["damaged"]:
         texts.append(f"{facts['damaged']:,} damaged places of the files")
-    at = overview.columns.index("not_traced")
+    _put(tables, "not_traced", "; ".join(texts) or None)
+
+
+def _put(tables: dict[str, Table], column: str, value: object) -> None:
+    overview = tables["overview"]
     row = list(overview.rows[0])
-    row[at] = "; ".join(texts) or None
+    row[overview.columns.index(column)] = value
     overview.rows[0] = tuple(row)

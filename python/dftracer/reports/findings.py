@@ -3,20 +3,30 @@
 A rule looks at the tables and gives the time that it concerns, the time which that is a part of,
 and its evidence; or nothing. The table RULES says from which share on it is told, how grave it is,
 and what to try. Where a program trains, I/O that nobody waited for is no finding.
+
+Findings about I/O are shares of the time in which processes were busy: a process that only waits
+for its children, on a pipe, or sleeps, makes them neither larger nor smaller.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from dftracer.reports.bounds import busy_words
 from dftracer.reports.model import SCHEMAS, Table
+from dftracer.reports.store import SMALL, SYNCS
 from dftracer.reports.text import counted, duration, percent, size
 
-SMALL = 16 << 10  # bytes of a transfer that costs its latency, not its size
 MANY = 1000  # calls from which on a habit is one
-SYNCS = ("fsync", "fdatasync", "msync", "syncfs", "sync_file_range", "sync")
+# A call of libc on a stream that takes less than this has only touched its buffer.
+BUFFERED = 1_000  # nanoseconds, mean of the small calls of a name
+# However large its share, what concerns less time than this is not medium, or not high.
+FLOORS = (100_000_000, 500_000_000)
+# What concerns less is not told at all: of a rule about I/O, and of any other.
+IO_FLOOR = 20_000_000
+FLOOR = 1_000_000
 
 Row = dict[str, Any]
 
@@ -30,6 +40,7 @@ class Case:
     concerns: int
     whole: int
     timed: bool = True  # these are nanoseconds
+    base: str = ""  # what `whole` is, in words: "of the 5.03 s that the job took"
 
     @property
     def share(self) -> float:
@@ -60,15 +71,44 @@ class Facts:
 
     def lifetime(self, wanted: Callable[[Row], Any] = lambda process: True) -> int:
         return sum(
-            process["last_ns"] - process["first_ns"]
+            process["life_ns"]
             for process in self.processes
-            if process["first_ns"] is not None and wanted(process)
+            if process["life_ns"] is not None and wanted(process)
         )
 
     @property
-    def io_lifetime(self) -> int:
-        """How long the processes lived that did I/O."""
-        return self.lifetime(lambda process: process["ops"])
+    def busy(self) -> int:
+        """How long processes neither waited for others nor slept."""
+        return self.overview.get("busy_ns") or 0
+
+    @property
+    def of_busy(self) -> str:
+        return busy_words(self.overview)
+
+    def wall(self, total: int) -> int:
+        """Summed durations of I/O calls as a part of the time in which any was open.
+
+        Threads that do I/O at once, and calls inside of calls, have a sum that no clock has seen.
+        """
+        io = self.overview.get("io_ns") or 0
+        every = _total(self.calls(lambda call: True), "total_ns")
+        return total if every <= io else total * io // every
+
+    def place(self, kinds: Collection[str], total: int) -> str:
+        """Where calls of these kinds took their time: a file, or else a directory."""
+        rows = [row for row in self.tables["costs"] if row["kind"] in kinds]
+        files = [row for row in rows if row["place"] == "file"]
+        folders = [row for row in rows if row["place"] == "directory"]
+        file = max(files, key=lambda row: row["total_ns"], default=None)
+        folder = max(folders, key=lambda row: row["total_ns"], default=None)
+        if file is None:
+            return ""
+        if folder is None or folder["files"] == 1 or 2 * file["total_ns"] >= total:
+            return f"; most on {_path(file['path'])}: {_cost(file)}"
+        return (
+            f"; most in {_path(folder['path'])}: {_cost(folder)} on "
+            f"{counted(folder['files'], 'file')}, {_path(file['path'])} alone {_cost(file)}"
+        )
 
     @property
     def exposed(self) -> bool:
@@ -81,6 +121,11 @@ class Facts:
         unhidden = sum(p["unhidden_io_ns"] for p in computing) / life if life > 0 else 0.0
         return fetch >= 0.05 or unhidden >= 0.05
 
+    def top_file(self, kind: str) -> str | None:
+        rows = (r for r in self.tables["costs"] if r["kind"] == kind and r["place"] == "file")
+        most = max(rows, key=lambda row: row["total_ns"], default=None)
+        return None if most is None else most["path"]
+
     def transfers(self, direction: str) -> list[Row]:
         """Of files, by size; what goes through pipes has no class."""
         io = {layer["cat"] for layer in self.tables["layers"] if layer["class"] == "io"}
@@ -89,6 +134,16 @@ class Facts:
             for row in self.tables["sizes"]
             if row["direction"] == direction and row["bytes"] and row["cat"] in io
         ]
+
+    def buffered(self, direction: str) -> set[str]:
+        """Calls of libc whose small transfers stay in a buffer, which then is moved at once."""
+        sums: dict[str, list[int]] = {}
+        for row in self.transfers(direction):
+            if row["cat"] == "STDIO" and row["upper"] <= SMALL:
+                of = sums.setdefault(row["name"], [0, 0])
+                of[0] += row["total_ns"]
+                of[1] += row["count"]
+        return {name for name, (total, count) in sums.items() if total < BUFFERED * count}
 
     def calls(self, wanted: Callable[[Row], Any]) -> list[Row]:
         return [call for call in self.tables["calls"] if call["class"] == "io" and wanted(call)]
@@ -99,6 +154,16 @@ Rule = Callable[[Facts], Optional[Case]]
 
 def _total(rows: list[Row], column: str) -> int:
     return sum(row[column] for row in rows)
+
+
+def _path(text: str) -> str:
+    """A name may hold anything, and a terminal must not act on it."""
+    clean = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return clean if len(clean) <= 120 else f"…{clean[-119:]}"
+
+
+def _cost(row: Row) -> str:
+    return f"{counted(row['calls'], 'call')}, {duration(row['total_ns'])}"
 
 
 def _median(values: list[int]) -> int:
@@ -129,12 +194,14 @@ def unhidden_io(facts: Facts) -> Case | None:
     if not unhidden:
         return None
     return Case(
-        f"I/O that no compute hides takes {percent(unhidden / max(whole, 1))} of the time",
+        f"I/O that no compute hides takes {percent(unhidden / max(whole, 1))} of the time of "
+        "computing processes",
         f"{counted(len(computing), 'computing process', 'computing processes')} spent "
         f"{duration(io)} in I/O calls, {duration(unhidden)} of it "
         f"({percent(unhidden / io)}) while none of their threads computed",
         unhidden,
         whole,
+        base=f"of the {duration(whole)} that computing processes took",
     )
 
 
@@ -142,33 +209,45 @@ def io_bound(facts: Facts) -> Case | None:
     if facts.trains or facts.overview.get("compute_ns"):
         return None
     busy = _total(facts.processes, "io_ns")
-    whole = facts.io_lifetime
     top = max(facts.calls(lambda call: True), key=lambda call: call["total_ns"], default=None)
     if not busy or top is None:
         return None
+    files = facts.tables["files"]
+    most = f"; costliest file {_path(files[0]['fname'])}: {duration(files[0]['total_ns'])}"
     return Case(
-        f"The program is in I/O calls {percent(busy / max(whole, 1))} of its time",
-        f"{duration(busy)} of {duration(whole)}; most of it in {top['name']}: "
-        f"{counted(top['count'], 'call')}, {duration(top['total_ns'])}",
+        f"I/O calls take {percent(min(busy / max(facts.busy, 1), 1))} {facts.of_busy}",
+        f"{duration(busy)}, most of it in {top['name']}: "
+        f"{counted(top['count'], 'call')}, {duration(top['total_ns'])}{most if files else ''}",
         busy,
-        whole,
+        facts.busy,
+        base=facts.of_busy,
     )
 
 
 def _small(facts: Facts, direction: str) -> Case | None:
-    rows = facts.transfers(direction)
+    buffered = facts.buffered(direction)
+    rows = [
+        row
+        for row in facts.transfers(direction)
+        if row["cat"] != "STDIO" or row["upper"] > SMALL or row["name"] not in buffered
+    ]
     small = [row for row in rows if row["upper"] <= SMALL]
     count, every = _total(small, "count"), _total(rows, "count")
     if count < MANY or count < every / 2 or not facts.exposed:
         return None
     taken, moved = _total(small, "total_ns"), _total(small, "bytes")
     name = max(small, key=lambda row: row["count"])["name"]
+    kinds = [f"small {direction}"]
+    if any(row["cat"] == "STDIO" for row in small):
+        kinds.append(f"small STDIO {direction}")
     return Case(
         f"{percent(count / every)} of the {direction}s are small",
         f"{counted(count, direction)} of less than {SMALL >> 10} KiB, {size(moved / count)} on "
-        f"average, took {duration(taken)} for {size(moved)}; most of them are {name}",
-        taken,
-        facts.io_lifetime,
+        f"average, took {duration(taken)} for {size(moved)}; most of them are {name}"
+        f"{facts.place(kinds, taken)}",
+        facts.wall(taken),
+        facts.busy,
+        base=facts.of_busy,
     )
 
 
@@ -191,10 +270,11 @@ def rereads(facts: Facts) -> Case | None:
     return Case(
         f"{percent(again / read)} of the bytes read had been read before",
         f"{size(read)} were read of at most {size(read - again)} of data: {size(again)} again, "
-        f"from {counted(len(files), 'file')}; {most['fname']} {times:.1f} times over; reads took "
-        f"{duration(in_reads)}",
-        in_reads * again // read,
-        facts.io_lifetime,
+        f"from {counted(len(files), 'file')}; {_path(most['fname'])} {times:.1f} times over; reads "
+        f"took {duration(in_reads)}",
+        facts.wall(in_reads * again // read),
+        facts.busy,
+        base=facts.of_busy,
     )
 
 
@@ -207,12 +287,15 @@ def metadata_storm(facts: Facts) -> Case | None:
     taken = _total(meta, "total_ns")
     top = sorted(meta, key=lambda call: -call["total_ns"])[:3]
     names = ", ".join(f"{c['name']} {c['count']:,} ({duration(c['total_ns'])})" for c in top)
+    share = facts.wall(taken) / max(facts.busy, 1)
     return Case(
-        f"Calls that move no data take {percent(taken / max(facts.io_lifetime, 1))} of the time",
+        f"Calls that move no data take {percent(min(share, 1))} {facts.of_busy}",
         f"{counted(count, 'call')} of {every:,} I/O calls open, close, look at or seek in "
-        f"{counted(len(facts.tables['files']), 'file')} and took {duration(taken)}: {names}",
-        taken,
-        facts.io_lifetime,
+        f"{counted(len(facts.tables['files']), 'file')} and took {duration(taken)}: {names}"
+        f"{facts.place(['metadata'], taken)}",
+        facts.wall(taken),
+        facts.busy,
+        base=facts.of_busy,
     )
 
 
@@ -227,10 +310,11 @@ def random_access(facts: Facts) -> Case | None:
     return Case(
         f"{percent(jumps / every)} of the transfers jump within their file",
         f"{jumps:,} of {every:,} transfers that follow another one begin neither where it ended "
-        f"nor at a constant distance; {most['fname']} alone {most['random']:,}, "
-        f"{size(most['mean_size'] or 0)} a transfer; they took {duration(taken)}",
-        taken,
-        facts.io_lifetime,
+        f"nor at a constant distance; {_path(most['fname'])} alone {most['random']:,}, "
+        f"{size(most['mean_size'] or 0)} per transfer; they took {duration(taken)}",
+        facts.wall(taken),
+        facts.busy,
+        base=facts.of_busy,
     )
 
 
@@ -243,10 +327,11 @@ def failed_calls(facts: Facts) -> Case | None:
     return Case(
         f"{counted(_total(failing, 'errors'), 'I/O call')} failed",
         f"{worst['errors']:,} of {worst['count']:,} {worst['name']} failed, at "
-        f"{duration(worst['error_ns'] / worst['errors'])} a call; all failures took "
-        f"{duration(taken)}",
-        taken,
-        facts.io_lifetime,
+        f"{duration(worst['error_ns'] / worst['errors'])} per call; all failures took "
+        f"{duration(taken)}{facts.place(['failed'], taken)}",
+        facts.wall(taken),
+        facts.busy,
+        base=facts.of_busy,
     )
 
 
@@ -256,13 +341,36 @@ def syncs(facts: Facts) -> Case | None:
     if not taken:
         return None
     longest = max(found, key=lambda call: call["max_ns"])
+    share = facts.wall(taken) / max(facts.busy, 1)
     return Case(
-        f"Waiting until writes are on disk takes {percent(taken / max(facts.io_lifetime, 1))} "
-        "of the time",
+        f"Waiting until writes are on disk takes {percent(min(share, 1))} {facts.of_busy}",
         f"{counted(_total(found, 'count'), 'call')} of {longest['name']} and its like took "
-        f"{duration(taken)}, the longest {duration(longest['max_ns'])}",
+        f"{duration(taken)}, the longest {duration(longest['max_ns'])}"
+        f"{facts.place(['sync'], taken)}",
+        facts.wall(taken),
+        facts.busy,
+        base=facts.of_busy,
+    )
+
+
+def lock_waits(facts: Facts) -> Case | None:
+    calls = [call for call in facts.tables["calls"] if call["cat"] in ("POSIX lock", "STDIO lock")]
+    taken = facts.overview.get("lock_ns") or 0
+    if not taken or not calls:
+        return None
+    longest = max(calls, key=lambda call: call["max_ns"])
+    every = _total(calls, "total_ns")
+    users = [file["processes"] for file in facts.tables["files"]
+             if file["fname"] == facts.top_file("lock")]  # fmt: skip
+    shared = f", which {counted(users[0], 'process uses', 'processes use')}" if users else ""
+    return Case(
+        f"Waiting for locks takes {percent(min(taken / max(facts.busy, 1), 1))} {facts.of_busy}",
+        f"{counted(_total(calls, 'count'), 'call')} of {longest['name']} and its like took "
+        f"{duration(every)}, the longest {duration(longest['max_ns'])}"
+        f"{facts.place(['lock'], every)}{shared}",
         taken,
-        facts.io_lifetime,
+        facts.busy,
+        base=facts.of_busy,
     )
 
 
@@ -285,7 +393,7 @@ def slow_worker(facts: Facts) -> Case | None:
         f"process {process['pid']} on {process['host'] or '?'} took {duration(row['value'])} an "
         f"item, the median worker {duration(row['median'])}, for {counted(row['count'], 'item')}",
         (row["value"] - row["median"]) * row["count"],
-        process["last_ns"] - process["first_ns"],
+        process["life_ns"],
     )
 
 
@@ -375,6 +483,7 @@ def lost_events(facts: Facts) -> Case | None:
         lost,
         lost + events,
         timed=False,
+        base="of all events",
     )
 
 
@@ -386,6 +495,7 @@ class Told:
     rule: Rule
     shares: tuple[float, float, float]
     advice: str
+    floor: int = FLOOR  # nanoseconds that it must concern
 
 
 RULES = (
@@ -406,8 +516,9 @@ RULES = (
         "io-bound",
         io_bound,
         (0.50, 0.70, 0.90),
-        "look at the calls and files below: fewer, larger and sequential transfers, several at a "
-        "time, or faster storage",
+        "fewer, larger and sequential transfers, several at a time, or faster storage; the tables "
+        "of calls and files tell which cost most",
+        IO_FLOOR,
     ),
     Told(
         "small-reads",
@@ -415,24 +526,28 @@ RULES = (
         (0.03, 0.10, 0.25),
         "read larger pieces: a buffer of 1 MiB or more, or samples packed into larger files "
         "(tar shards, HDF5 chunks, Parquet row groups)",
+        IO_FLOOR,
     ),
     Told(
         "small-writes",
         small_writes,
         (0.03, 0.10, 0.25),
         "write through a larger buffer, or collect records before writing",
+        IO_FLOOR,
     ),
     Told(
         "rereads",
         rereads,
         (0.03, 0.10, 0.25),
         "keep the data in memory or on a local disk after the first pass, if it fits",
+        IO_FLOOR,
     ),
     Told(
         "metadata-storm",
         metadata_storm,
         (0.05, 0.10, 0.25),
         "pack many small files into few large ones, keep files open, list a directory once",
+        IO_FLOOR,
     ),
     Told(
         "random-access",
@@ -440,18 +555,29 @@ RULES = (
         (0.03, 0.10, 0.25),
         "sort or group what is read, shuffle shards and buffers and not single records, or "
         "bring the file into memory first",
+        IO_FLOOR,
     ),
     Told(
         "failed-calls",
         failed_calls,
         (0.01, 0.05, 0.20),
-        "see which paths are tried: a search path that is too long, or a file that is missing",
+        "shorten the search path that is tried, or create the file that is missing",
+        IO_FLOOR,
     ),
     Told(
         "syncs",
         syncs,
         (0.05, 0.10, 0.25),
         "sync less often, or from a thread of its own",
+        IO_FLOOR,
+    ),
+    Told(
+        "lock-waits",
+        lock_waits,
+        (0.05, 0.10, 0.25),
+        "hold the lock for a shorter time, lock parts of the file or a file per process, or let "
+        "one process write for all",
+        IO_FLOOR,
     ),
     Told(
         "slow-worker",
@@ -515,11 +641,19 @@ def find(tables: dict[str, Table]) -> Table:
     return Table(SCHEMAS["findings"], rows)
 
 
-def _judged(facts: Facts) -> Iterator[tuple[str, str, str, str, int | None, float, str]]:
+def _judged(facts: Facts) -> Iterator[tuple[str, str, str, str, int | None, float, str, str]]:
     for told in RULES:
         case = told.rule(facts)
         if case is None or case.share < told.shares[0]:
             continue
-        severity = SEVERITIES[sum(case.share >= share for share in told.shares[1:])]
+        if case.timed and case.concerns < told.floor:
+            continue
+        grave = sum(case.share >= share for share in told.shares[1:])
+        if case.timed:
+            grave = min(grave, sum(case.concerns >= floor for floor in FLOORS))
         share, time = min(case.share, 1.0), case.concerns if case.timed else None
-        yield told.name, severity, case.title, case.evidence, time, share, told.advice
+        base = case.base or f"of {duration(case.whole)}"
+        evidence = case.evidence
+        if base not in case.title and case.timed:
+            evidence += f": {duration(case.concerns)} is {percent(share)} {base}"
+        yield told.name, SEVERITIES[grave], case.title, evidence, time, share, told.advice, base

@@ -16,6 +16,8 @@ from dftracer.reports.model import Report, Table
 from dftracer.reports.plots_processes import neither
 from dftracer.reports.plots_training import COLUMNS, PARTS
 from dftracer.reports.script import json_text, plotly_script
+from dftracer.reports.summary import TIMED_BY
+from dftracer.trace.runs import when_text
 
 if TYPE_CHECKING:
     from dftracer.reports.compare import Comparison
@@ -43,8 +45,8 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("overlap-section", "Overlap", ("overlap",), ()),
     ("time", "Over time", ("timeline", "heat"), ()),
     ("calls-section", "Calls", ("calls", "latencies", "sizes"), ("layers",)),
-    ("files-section", "Files", ("files",), ("directories",)),
-    ("processes-section", "Ranks", ("stragglers",), ("hosts",)),
+    ("files-section", "Files", ("files",), ("directories", "costs")),
+    ("processes-section", "Ranks", ("stragglers",), ("hosts", "runs")),
     ("torch", "PyTorch", ("torch_ops",), ()),
 )
 
@@ -52,6 +54,8 @@ CAPTIONS = {
     "layers": "Categories",
     "directories": "Directories",
     "hosts": "Hosts",
+    "costs": "What calls cost, by file and directory",
+    "runs": "Runs",
 }
 
 
@@ -211,7 +215,8 @@ def _findings(report: Report) -> str:
         if row["concerns_ns"] is not None:
             facts.append(f"<b>{escaped(units.duration(row['concerns_ns']))}</b>")
         if share is not None:
-            facts.append(f"<span>{escaped(units.percent(100 * share))} of the time</span>")
+            base = row["base"] or "of the time"
+            facts.append(f"<span>{escaped(units.percent(100 * share))} {escaped(base)}</span>")
         cards.append(
             f'<li class="finding {severity}"><div class="about"><h3>{escaped(row["title"])}</h3>'
             f'<p class="evidence">{escaped(row["evidence"])}</p>'
@@ -269,7 +274,33 @@ def _overview(report: Report) -> str:
         f"<span>{escaped(more)}</span></dd></div>"
         for name, value, more in tiles
     )
-    return f'<dl class="tiles">{shown}</dl>{_bars(report)}{_gaps(report)}'
+    return f'{_whole(report)}<dl class="tiles">{shown}</dl>{_bars(report)}{_gaps(report)}'
+
+
+def _whole(report: Report) -> str:
+    """What has to be known before the numbers: several runs, clocks that differ, what took the time."""
+    facts = _first(report.table("overview"))
+    runs = report.table("runs").dicts()
+    lines = []
+    if len(runs) > 1:
+        each = "; ".join(
+            f"{run['run']}: {when_text(run['start_ns'])}, {units.duration(run['dur_ns'] or 0)}, "
+            f"{units.counted(run['processes'], 'process', 'processes')}"
+            for run in runs[:20]
+        )
+        more = f"; and {len(runs) - 20:,} more" if len(runs) > 20 else ""
+        lines.append(
+            f"These traces are of {len(runs):,} different runs, which are added up here. "
+            f"dftracer report --run N makes a report of one of them. {each}{more}."
+        )
+    if facts["clock"]:
+        lines.append(f"{_sentence(facts['clock'])}.")
+    if facts["bound_by"] and not len(report.table("steps")):
+        lines.append(f"Where the time went: {facts['bound_by']}.")
+    known = TIMED_BY.get(facts["timed_by"] or "")
+    if known:
+        lines.append(f"The time of the job is counted{known}.")
+    return "".join(f'<p class="fact">{escaped(line)}</p>' for line in lines)
 
 
 def _bars(report: Report) -> str:
@@ -281,7 +312,7 @@ def _bars(report: Report) -> str:
     lives = share_bar(
         "lives",
         "Time of all processes",
-        "From the first to the last event of each, summed.",
+        "From the start to the end of each, summed; see timed_by in the table of processes.",
         [
             ("I/O, not hidden", "unhidden", total(lambda row: row["unhidden_io_ns"] or 0)),
             ("I/O behind compute", "hidden", total(lambda row: row["hidden_io_ns"] or 0)),

@@ -71,7 +71,7 @@ def overlap(report: Report) -> Figure | None:
 
 
 def _lifetime(row: dict[str, Any]) -> int:
-    return max(0, (row["last_ns"] or 0) - (row["first_ns"] or 0))
+    return max(0, row["life_ns"] or 0)
 
 
 def neither(row: dict[str, Any]) -> int:

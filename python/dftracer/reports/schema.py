@@ -323,13 +323,14 @@ p99_ns int 99 in a hundred were shorter; right to 1.6 %
     "findings": (
         "what is worth a look, gravest first; empty if nothing is",
         """
-rule text its name, see docs/report.md
+rule text its name
 severity text high, medium or low
 title text in one sentence
 evidence text the numbers of this trace behind it
 concerns_ns int time that it concerns; none of lost events
 share float of the time that it is a part of
 advice text what to try
+base text which time that is
 """,
     ),
 }

@@ -8,9 +8,16 @@ from typing import Any
 
 from dftracer.reports.model import Report
 from dftracer.reports.text import counted, duration, percent, rate, size
+from dftracer.trace.runs import when_text
 
 Row = dict[str, Any]
 TOP = 8
+# What is said of a job's time if not its start and end records tell it.
+TIMED_BY = {
+    "its events": " from its first to its last event",
+    "its start record and its last event": " until its last event (its end is not known)",
+    "its first event and its end record": " from its first event (its start is not known)",
+}
 SHARES = (
     ("compute_ns", "compute"),
     ("fetch_ns", "waiting for data"),
@@ -48,15 +55,51 @@ def _head(report: Report) -> list[str]:
     if facts["ranks"]:
         where += f", {counted(facts['ranks'], 'rank')}"
     lines = [
-        f"job       {duration(facts['job_ns'] or 0)}, "
+        *_runs(report),
+        f"job       {duration(facts['job_ns'] or 0)}{TIMED_BY.get(facts['timed_by'] or '', '')}, "
         f"{counted(facts['processes'], 'process', 'processes')} ({', '.join(parts) or 'none'})"
         f"{where}; {counted(facts['events'], 'event')} in {counted(facts['traces'], 'trace')}"
     ]
-    lines += _training(report)
+    if facts["clock"]:
+        lines += [f"clock     {part}" for part in facts["clock"].split("; ")]
+    training = _training(report)
+    if facts["bound_by"] and not training:
+        lines.append(f"time      {facts['bound_by']}")
+    lines += training
     if facts["io_ns"] or facts["read_bytes"] or facts["write_bytes"]:
         lines.append(_io(report, facts))
     lines += [f"not seen  {part}" for part in (facts["not_traced"] or "").split("; ") if part]
     return lines
+
+
+def _runs(report: Report) -> list[str]:
+    """Several runs are added up only with a word about it, and about how to choose one."""
+    runs = report.runs.dicts()
+    if len(runs) < 2:
+        return []
+    guess = " (by their times: not all traces carry the id of a run)" if any(
+        run["guessed"] for run in runs
+    ) else ""  # fmt: skip
+    lines = [
+        f"runs      {len(runs):,} different runs are added up here{guess}; choose one with "
+        "--run latest, or --run N"
+    ]
+    shown = runs if len(runs) <= TOP else [*runs[: TOP - 2], *runs[-1:]]
+    for run in shown:
+        command = (run["command"] or "").strip()
+        lines.append(
+            f"          {run['run']}: {when_text(run['start_ns'])}, {duration(run['dur_ns'] or 0)}, "
+            f"{counted(run['processes'], 'process', 'processes')}"
+            f"{': ' + _printable(command)[:60] if command else ''}"
+        )
+    if len(shown) < len(runs):
+        lines.insert(-1, f"          and {len(runs) - len(shown):,} more")
+    return lines
+
+
+def _printable(text: str) -> str:
+    """A name may hold anything, and a terminal must not act on it."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _training(report: Report) -> list[str]:
@@ -103,7 +146,7 @@ def _io(report: Report, facts: Row) -> str:
 def _findings(report: Report, style: Callable[[str, str], str], width: int) -> list[str]:
     rows = report.findings.dicts()
     if not rows:
-        return ["Nothing stands out: no rule of docs/report.md applies."]
+        return ["Nothing stands out: no finding reaches the share and time from which it matters."]
     lines = [style(f"Worth a look ({len(rows)})", "bold")]
     for row in rows:
         title = f"{row['severity']:<6} {row['title']}"
@@ -259,8 +302,7 @@ def _table(
     for row in rows:
         cells = []
         for at, cell in enumerate(row):
-            # A name may hold anything, and a terminal must not act on it.
-            clean = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cell)
+            clean = _printable(cell)
             if at == 0 and len(row) > 1 and len(clean) > widths[0]:
                 clean = "…" + clean[1 - widths[0] :]
             left = at == 0 or not any(other[at][:1].isdigit() for other in full[1:])

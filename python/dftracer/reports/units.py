@@ -27,8 +27,9 @@ _KINDS = {
     "rank": "label",
     "epoch": "label",
     "step": "label",
+    "run": "label",
 }
-_MOMENTS = ("first_ns", "last_ns", "start_ns", "busiest_ns")
+_MOMENTS = ("first_ns", "last_ns", "start_ns", "end_ns", "busiest_ns")
 _LABELS = {
     "cat": "category",
     "fname": "file",

@@ -1,0 +1,81 @@
+"""What the time of a job went to, in one line: I/O, locks, waiting for others, or none of these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dftracer.reports.text import counted, duration, percent
+
+Row = dict[str, Any]
+
+# Parts below this share are left out of the line, unless they are the largest.
+LEAST = 0.01
+
+
+def base_of(overview: Row) -> tuple[int, str]:
+    """The time that shares of the job are of, and what it is, in words."""
+    busy, job = overview["busy_ns"] or 0, overview["job_ns"] or 0
+    whole = max(busy, job)
+    if busy <= job * 1.01:
+        return whole, f"of the {duration(whole)} that {_subject(overview)} took"
+    return whole, busy_words(overview)
+
+
+def busy_words(overview: Row) -> str:
+    """What shares of findings about I/O are of."""
+    busy, job = overview["busy_ns"] or 0, overview["job_ns"] or 0
+    if abs(busy - job) <= 0.01 * job:
+        return f"of the {duration(job)} that {_subject(overview)} took"
+    who = counted(overview["processes"] or 0, "process", "processes")
+    verb = "was" if overview["processes"] == 1 else "were"
+    return f"of the {duration(busy)} that {who} {verb} busy"
+
+
+def _subject(overview: Row) -> str:
+    runs = overview["runs"] or 1
+    return "the job" if runs == 1 else f"{runs} runs"
+
+
+def bound_by(overview: Row) -> str | None:
+    """Shares, largest first; none if there is no time to share out."""
+    whole, words = base_of(overview)
+    if not whole:
+        return None
+    parts = [
+        (overview["io_ns"] or 0, "I/O calls"),
+        (overview["lock_ns"] or 0, "waiting for locks"),
+        (_other(overview), _other_name(overview)),
+        (max(whole - (overview["busy_ns"] or 0), 0), _quiet_name(overview)),
+    ]
+    parts.sort(key=lambda part: -part[0])
+    told = [
+        f"{name} {percent(time / whole)}"
+        for at, (time, name) in enumerate(parts)
+        if at == 0 or time >= LEAST * whole
+    ]
+    cpu = "" if overview["cpu_ns"] is None else f" ({duration(overview['cpu_ns'])} of CPU time)"
+    return f"{', '.join(told)}, {words}{cpu}"
+
+
+def _other(overview: Row) -> int:
+    """Busy, and in no traced call."""
+    inside = (overview["io_ns"] or 0) + (overview["lock_ns"] or 0)
+    return max((overview["busy_ns"] or 0) - inside, 0)
+
+
+def _other_name(overview: Row) -> str:
+    """CPU, if that much of it was used even if the I/O calls never waited."""
+    cpu, other = overview["cpu_ns"], _other(overview)
+    if cpu is not None and cpu - (overview["io_ns"] or 0) >= 0.8 * other:
+        return "CPU"
+    return "outside traced calls"
+
+
+def _quiet_name(overview: Row) -> str:
+    """What processes did while none of them was busy: most of it, as far as known."""
+    kinds = (
+        (overview["pipe_wait_ns"] or 0, "waiting on pipes, sockets and terminals"),
+        (overview["untraced_child_ns"] or 0, "waiting for programs that are not traced"),
+        (overview["idle_ns"] or 0, "asleep or in untraced waits"),
+    )
+    return max(kinds)[1]
