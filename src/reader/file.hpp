@@ -41,8 +41,8 @@ struct File {
   bool compressed = false;
   Shape shape = Shape::kLines;
   FileClock clock;
-  std::int64_t rank = -1;  // distributedInfo of torch.profiler
-  std::string host;        // host_name of torch.profiler
+  std::int64_t rank = -1;       // distributedInfo of torch.profiler
+  std::string host;             // host_name of torch.profiler
   std::int64_t started_ns = 0;  // of its first start record
   bool started = false;
   std::string named_host;  // the first that a record of its head names

@@ -98,9 +98,9 @@ void add_time(std::int64_t from, std::int64_t duration, FileFacts& facts, Proces
 }  // namespace
 
 std::uint64_t Histogram::middle(unsigned bucket) {
-  if (bucket < 16) return bucket;
-  const unsigned octave = (bucket - 16) / 16;
-  const std::uint64_t low = (std::uint64_t{16} + (bucket - 16) % 16) << octave;
+  if (bucket < 32) return bucket;
+  const unsigned octave = (bucket - 32) / 32;
+  const std::uint64_t low = (std::uint64_t{32} + (bucket - 32) % 32) << octave;
   return low + ((std::uint64_t{1} << octave) / 2);
 }
 
@@ -390,7 +390,8 @@ void Partial::own(const Event& event, ProcessRow& process, std::uint32_t file, P
         process.end_at = place;
         process.promised = number_of(event, "num_events", -1);
         const std::int64_t used = number_of(event, "cpu_us", -1);
-        process.cpu = used < 0 || __builtin_mul_overflow(used, 1000, &process.cpu) ? -1 : process.cpu;
+        process.cpu =
+            used < 0 || __builtin_mul_overflow(used, 1000, &process.cpu) ? -1 : process.cpu;
       }
     }
     return;

@@ -18,7 +18,8 @@
 
 namespace dft::reader {
 
-// Counts of durations on a scale of 16 steps an octave: a percentile is right to 1/32.
+// Counts of durations on a scale of 32 steps per octave, as that of a report: a percentile is right
+// to 1/64.
 class Histogram {
  public:
   void add(std::uint64_t value, std::uint64_t times = 1) {
@@ -34,8 +35,8 @@ class Histogram {
  private:
   // Without a branch, since whether a duration is short is nothing that can be foreseen.
   static unsigned bucket(std::uint64_t value) {
-    const auto octave = static_cast<unsigned>(std::bit_width(value | 16)) - 5;  // 0 below 32
-    return octave * 16 + static_cast<unsigned>(value >> octave);
+    const auto octave = static_cast<unsigned>(std::bit_width(value | 32)) - 6;  // 0 below 64
+    return octave * 32 + static_cast<unsigned>(value >> octave);
   }
   static std::uint64_t middle(unsigned bucket);
   std::uint64_t& make(unsigned bucket);

@@ -111,13 +111,13 @@ def transfers(
     program.write(place)
 
 
-def reads_again(place: Path, again: int, piece: int = 1 << 20, dur: int = 1000) -> None:
+def reads_again(place: Path, again: int, piece: int = 1 << 20, dur: int = 10_000) -> None:
     program = Program()
     for pieces in (8, again):
         program.span("POSIX", "open", 5, file="/d/a", ret=3)
         for _ in range(pieces):
             program.read("/d/a", piece, dur)
-            program.now += 2000
+            program.now += 20_000
     program.write(place)
 
 
@@ -146,22 +146,30 @@ def jumps(
     program.write(place)
 
 
-def fails(place: Path, count: int = 1000, dur: int = 12, others: int = 0) -> None:
+def fails(place: Path, count: int = 1000, dur: int = 24, others: int = 0) -> None:
     program = Program()
     for _ in range(others):
-        program.span("POSIX", "open", 4000, file="/d/a", ret=3)
+        program.span("POSIX", "open", 8000, file="/d/a", ret=3)
     for i in range(count):
         program.span("POSIX", "open", dur, file=f"/d/{i % 3}", ret=-1, errno=2)
-        program.now += 1000
+        program.now += 2000
     program.write(place)
 
 
 def writes_and_syncs(place: Path, dur: int) -> None:
     program = Program()
     for _ in range(100):
-        program.read("/d/a", 1 << 20, 100, name="write")
+        program.read("/d/a", 1 << 20, 1000, name="write")
         program.span("POSIX", "fsync", dur, file="/d/a", ret=0)
-        program.now += 1000
+        program.now += 10_000
+    program.write(place)
+
+
+def waits_for_locks(place: Path, dur: int, cmd: int = 7) -> None:
+    program = Program()
+    for _ in range(100):
+        program.span("POSIX", "fcntl", dur, file="/d/lock", cmd=cmd, ret=0)
+        program.now += 10_000
     program.write(place)
 
 
@@ -233,7 +241,7 @@ CASES = {
             {"name": "write"},
         ],
         1000 * 40,
-        ("1,000 reads", "most of them are read"),
+        ("1,000 reads", "most of them are read", "most on /d/a: 1,000 calls, 40 ms"),
     ),
     "small-writes": Slow(
         transfers,
@@ -251,8 +259,8 @@ CASES = {
     "rereads": Slow(
         reads_again,
         {"again": 8},
-        [{"again": 7}, {"again": 8, "piece": 100 << 10}, {"again": 8, "dur": 100}],
-        8 * 1000,
+        [{"again": 7}, {"again": 8, "piece": 100 << 10}, {"again": 8, "dur": 1000}],
+        8 * 10_000,
         ("2.0 times over", "from 1 file"),
     ),
     "metadata-storm": Slow(
@@ -260,7 +268,7 @@ CASES = {
         {},
         [{"count": 999}, {"dur": 50}],
         1000 * 60,
-        ("1,000 calls of 1,000", "1,000 files", "stat 1,000"),
+        ("1,000 calls of 1,000", "1,000 files", "stat 1,000", "most in /d/: 1,000 calls"),
     ),
     "random-access": Slow(
         jumps,
@@ -272,11 +280,24 @@ CASES = {
     "failed-calls": Slow(
         fails,
         {},
-        [{"count": 999}, {"dur": 9}, {"dur": 9, "others": 5}],
-        1000 * 12,
-        ("1,000 of 1,000 open failed",),
+        [{"count": 999}, {"dur": 19}, {"dur": 19, "others": 5}],
+        1000 * 24,
+        ("1,000 of 1,000 open failed", "most in /d/: 1,000 calls, 24 ms on 3 files"),
     ),
-    "syncs": Slow(writes_and_syncs, {"dur": 60}, [{"dur": 55}], 100 * 60, ("100 calls of fsync",)),
+    "syncs": Slow(
+        writes_and_syncs,
+        {"dur": 600},
+        [{"dur": 550}],
+        100 * 600,
+        ("100 calls of fsync", "most on /d/a: 100 calls, 60 ms"),
+    ),
+    "lock-waits": Slow(
+        waits_for_locks,
+        {"dur": 600},
+        [{"dur": 500}, {"dur": 600, "cmd": 3}],
+        100 * 600,
+        ("100 calls of fcntl", "most on /d/lock: 100 calls, 60 ms, which 1 process uses"),
+    ),
     "slow-worker": Slow(
         workers,
         {"slow": 1500},

@@ -123,6 +123,7 @@ def test_without_io_and_without_compute(tmp_path: Path) -> None:
     other.mkdir()
     program = Program()
     program.read("/d/a", 5, 5)
+    program.span("app", "region", 5)
     program.write(other)
     (overview,) = reports.load(other).overview
     assert "no compute regions" in overview["not_traced"]

@@ -25,6 +25,8 @@ class Program:
     host: str = "node1"
     rank: int | None = None
     command: str = "python;train.py"
+    run: str = ""
+    begin: int = 0  # of its start record
     lines: list[str] = field(default_factory=list)
     known: set[str] = field(default_factory=set)
     now: int = 0
@@ -36,7 +38,9 @@ class Program:
         if self.rank is not None:
             self._meta("PR", "rank", str(self.rank))
         facts = {"ppid": self.ppid, "cmd_hash": digest(self.command), "version": "v0"}
-        self._line("start", "dftracer", BEGIN, 0, facts)
+        if self.run:
+            facts |= {"run": digest(self.run), "proc": digest(f"{self.run} {self.pid}")}
+        self._line("start", "dftracer", BEGIN + self.begin, 0, facts)
 
     def _id(self) -> int:
         self.last_id += 1
@@ -76,12 +80,14 @@ class Program:
         return self.span("POSIX", args.pop("name", "read"), dur, at, file=file, count=size,
                          ret=size, **args)  # fmt: skip
 
-    def write(self, directory: Path, ended: bool = True) -> Path:
+    def write(self, directory: Path, ended: bool = True, **facts: Any) -> Path:
+        """facts: further arguments of the end record."""
         lines = list(self.lines)
         if ended:
-            self._line("end", "dftracer", BEGIN + self.now, 0, {"num_events": len(lines)})
+            told = {"num_events": len(lines), **facts}
+            self._line("end", "dftracer", BEGIN + self.now, 0, told)
             lines.append(self.lines.pop())
-        path = directory / f"t-{self.host}-{self.pid}.pfw"
+        path = directory / f"t-{self.host}-{self.run}{self.pid}.pfw"
         path.write_text("[\n" + "".join(line + "\n" for line in lines))
         return path
 

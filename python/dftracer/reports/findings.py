@@ -655,5 +655,5 @@ def _judged(facts: Facts) -> Iterator[tuple[str, str, str, str, int | None, floa
         base = case.base or f"of {duration(case.whole)}"
         evidence = case.evidence
         if base not in case.title and case.timed:
-            evidence += f": {duration(case.concerns)} is {percent(share)} {base}"
+            evidence += f". That is {duration(case.concerns)}, {percent(share)} {base}"
         yield told.name, SEVERITIES[grave], case.title, evidence, time, share, told.advice, base

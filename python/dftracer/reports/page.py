@@ -278,7 +278,7 @@ def _overview(report: Report) -> str:
 
 
 def _whole(report: Report) -> str:
-    """What has to be known before the numbers: several runs, clocks that differ, what took the time."""
+    """What to know before the numbers: several runs, clocks that differ, what took the time."""
     facts = _first(report.table("overview"))
     runs = report.table("runs").dicts()
     lines = []

@@ -186,9 +186,7 @@ class Store:
             self.run(f"create table {table} as from words")
             self.connection.unregister("words")
         self.run(statement("pipes", events=events, pipe=PIPE))
-        self.run(
-            statement("locks", events=events, lock=LOCK, calls=LOCKS, commands=LOCK_COMMANDS)
-        )
+        self.run(statement("locks", events=events, lock=LOCK, calls=LOCKS, commands=LOCK_COMMANDS))
         found = trace.found
         assert found is not None  # the stream has been read to its end
         summary = summary_of(found)

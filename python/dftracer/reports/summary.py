@@ -58,7 +58,7 @@ def _head(report: Report) -> list[str]:
         *_runs(report),
         f"job       {duration(facts['job_ns'] or 0)}{TIMED_BY.get(facts['timed_by'] or '', '')}, "
         f"{counted(facts['processes'], 'process', 'processes')} ({', '.join(parts) or 'none'})"
-        f"{where}; {counted(facts['events'], 'event')} in {counted(facts['traces'], 'trace')}"
+        f"{where}; {counted(facts['events'], 'event')} in {counted(facts['traces'], 'trace')}",
     ]
     if facts["clock"]:
         lines += [f"clock     {part}" for part in facts["clock"].split("; ")]
@@ -88,7 +88,8 @@ def _runs(report: Report) -> list[str]:
     for run in shown:
         command = (run["command"] or "").strip()
         lines.append(
-            f"          {run['run']}: {when_text(run['start_ns'])}, {duration(run['dur_ns'] or 0)}, "
+            f"          {run['run']}: {when_text(run['start_ns'])}, "
+            f"{duration(run['dur_ns'] or 0)}, "
             f"{counted(run['processes'], 'process', 'processes')}"
             f"{': ' + _printable(command)[:60] if command else ''}"
         )

@@ -144,7 +144,8 @@ def choose(files: Sequence[Path], wanted: str) -> list[Path]:
         if runs[number] is not found[0] and shared:
             path = files[min(shared)]
             raise DFTracerError(
-                f"{path}: this file holds several runs; `dftracer split --by-process` takes it apart"
+                f"{path}: this file holds several runs; take it apart with "
+                "`dftracer split --by-process`"
             )
     return [file for index, file in enumerate(files) if index in chosen]
 
