@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, json: bool = True) -> None
 
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
-    # At least one, which settle_run checks: argparse takes a path behind a bare --run for its value.
+    # At least one, which settle_run checks: argparse takes a path after --run for its value.
     parser.add_argument(
         "paths", metavar="TRACE", nargs="*", help="trace files or directories that hold some"
     )
