@@ -98,6 +98,22 @@ def test_counts_of_the_end_record(tmp_path: Path) -> None:
     assert process.end["calls"] - process.end["filtered"] == len(process.events)
 
 
+@pytest.mark.parametrize(
+    ("code", "least", "most"),
+    [
+        ("while time.process_time() < 0.2: pass", 200_000, 10**9),
+        # Asleep, a process uses no processor: what it takes to begin and end Python is less.
+        ("time.sleep(3)", 0, 2_500_000),
+    ],
+)
+def test_processor_time_of_the_end_record(tmp_path: Path, code: str, least: int, most: int) -> None:
+    cwd, out = place(tmp_path)
+    words = f"import time\nopen('f', 'w').close()\n{code}"
+    run(sys.executable, "-c", words, cwd=cwd, env={**intercept.settings(out), **ON}, stderr=None)
+    (process,) = intercept.read(out)
+    assert least <= process.end["cpu_us"] <= most
+
+
 def test_lost_events_are_said(tmp_path: Path) -> None:
     """A file system that is full."""
     mounted = tmp_path / "full"

@@ -210,6 +210,31 @@ def test_a_job_that_waits_on_a_socket_is_bound_by_that(tmp_path: Path) -> None:
     )
 
 
+def test_time_in_which_nothing_ran_is_called_that(tmp_path: Path) -> None:
+    for number in range(2):
+        program = Program(pid=100 + number, begin=number * S)
+        program.now = number * S
+        program.read("/d/a", 100, S // 4)
+        program.write(tmp_path)
+    row = overview(reports.load(tmp_path))
+    assert (
+        row["bound_by"]
+        == "no process running 60 %, I/O calls 40 %, of the 1.25 s that the job took"
+    )
+
+
+def test_compute_regions_are_a_part_of_the_line(tmp_path: Path) -> None:
+    program = Program()
+    start = program.span("compute", "forward", 3 * S)
+    program.read("/d/a", 100, S, at=start)
+    program.now += S
+    program.write(tmp_path)
+    assert overview(reports.load(tmp_path))["bound_by"] == (
+        "compute regions 50 %, I/O calls 25 %, outside traced calls and regions 25 %, "
+        "of the 4 s that the job took"
+    )
+
+
 def test_a_short_program_has_no_grave_finding_however_large_the_share(tmp_path: Path) -> None:
     for number, (reading, severity) in enumerate(
         ((14_000, None), (30_000, "low"), (150_000, "medium"), (600_000, "high"))

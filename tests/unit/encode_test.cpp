@@ -386,6 +386,19 @@ TEST_CASE("the tracer's own lines") {
       R"("args":{"hhash":"f9ff883caaf21863","p_idx":-1,"level":1,"recovered":true}})");
 }
 
+TEST_CASE("the end tells processor time, and calls only if they were counted") {
+  Bench bench;
+  Encoder::Traffic traffic{1234, false, 1, 2, 3, 4, 5, 6};
+  REQUIRE(bench.encoder.end({7, 0, 9000000, false, true, &traffic}, bench.out));
+  traffic.counted = true;
+  REQUIRE(bench.encoder.end({7, 0, 9000000, false, true, &traffic}, bench.out));
+  const auto lines = fixture::lines_of(std::string(bench.out.view()));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].ends_with(R"("num_events":7,"cpu_us":1234}})"));
+  CHECK(lines[1].ends_with(R"("cpu_us":1234,"calls":1,"filtered":2,"read_seen":3,"read_total":4,)"
+                           R"("write_seen":5,"write_total":6}})"));
+}
+
 TEST_CASE("the end without a time of its own is that of the last event") {
   Bench bench;
   REQUIRE(bench.encode(fixture::make_span(9) + fixture::make_span(3)) == Result::kDone);

@@ -44,6 +44,7 @@ def bound_by(overview: Row) -> str | None:
     parts = [
         (overview["io_ns"] or 0, "I/O calls"),
         (overview["lock_ns"] or 0, "waiting for locks"),
+        (_computing(overview), "compute regions"),
         (_other(overview), _other_name(overview)),
         (max(whole - (overview["busy_ns"] or 0), 0), _quiet_name(overview)),
     ]
@@ -57,15 +58,22 @@ def bound_by(overview: Row) -> str | None:
     return f"{', '.join(told)}, {words}{cpu}"
 
 
+def _computing(overview: Row) -> int:
+    """In regions that are called compute, and not in I/O."""
+    return max((overview["compute_ns"] or 0) - (overview["hidden_io_ns"] or 0), 0)
+
+
 def _other(overview: Row) -> int:
-    """Busy, and in no traced call."""
-    inside = (overview["io_ns"] or 0) + (overview["lock_ns"] or 0)
+    """Busy, and in none of these."""
+    inside = (overview["io_ns"] or 0) + (overview["lock_ns"] or 0) + _computing(overview)
     return max((overview["busy_ns"] or 0) - inside, 0)
 
 
 def _other_name(overview: Row) -> str:
     """CPU, if that much of it was used even if the I/O calls never waited."""
     cpu, other = overview["cpu_ns"], _other(overview)
+    if _computing(overview):
+        return "outside traced calls and regions"
     if cpu is not None and cpu - (overview["io_ns"] or 0) >= 0.8 * other:
         return "CPU"
     return "outside traced calls"
@@ -78,4 +86,5 @@ def _quiet_name(overview: Row) -> str:
         (overview["untraced_child_ns"] or 0, "waiting for programs that are not traced"),
         (overview["idle_ns"] or 0, "asleep or in untraced waits"),
     )
-    return max(kinds)[1]
+    most = max(kinds)
+    return most[1] if most[0] else "no process running"
