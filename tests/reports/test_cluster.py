@@ -35,7 +35,9 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
             worker.read(f"/d/{rank}", 4096, 11, name="pread", offset=4096 * (i * 7 % 40))
         worker.span("odd", "näme", 10**6, at=17)
         worker.read("pipe:[7]", 100 + rank, 60, at=500)  # one pipe of all of them
-        worker.write(place)
+        worker.span("POSIX", "flock", 40_000, file="/d/lock", operation=2, ret=0)
+        worker.span("POSIX", "open", 9, file="/none", ret=-1, errno=2)
+        worker.write(place, cpu_us=500)
     with open(place / "t-node1-301.pfw", "a") as file:
         file.write('{"id":5,"name":"half\n')
     leaning = Program(pid=999)

@@ -132,6 +132,16 @@ def test_skewed_hosts_take_no_more_time_than_their_merged_trace(
     assert reports.load(traces, cluster="local:2").tables == report.tables
 
 
+def test_hosts_that_were_never_there_together_are_told(tmp_path: Path) -> None:
+    for number in range(2):
+        program = Program(pid=100 + number, host=f"node{number}", run="r", begin=number * 3600 * S)
+        program.now = number * 3600 * S
+        program.read("/d/a", 100, S)
+        program.write(tmp_path)
+    report = reports.load(tmp_path)
+    assert "clock     by its clock, node0 ran at no time at which node1 did" in head(report)
+
+
 def test_hosts_whose_clocks_agree_are_left_alone(tmp_path: Path) -> None:
     skewed(tmp_path, 0)
     report = reports.load(tmp_path)

@@ -76,6 +76,16 @@ def test_a_run_that_is_not_there_is_a_mistake_that_names_those_that_are(two: Pat
 
 
 @pytest.mark.parametrize("command", ["info", "stats"])
+def test_commands_give_runs_as_json(
+    two: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(two), "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["runs"]
+    assert (first["id"], first["processes"]) == (digest("first"), 1)
+    assert second["end_ns"] - second["start_ns"] == 2 * NS
+
+
+@pytest.mark.parametrize("command", ["info", "stats"])
 def test_commands_that_add_up_tell_of_several_runs(
     two: Path, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

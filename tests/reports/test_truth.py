@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ from support.planned import BEGIN, Program, training
 
 from dftracer import reports
 from dftracer.reports import Report
+from dftracer.reports.model import SCHEMAS
+from dftracer.trace import summarise_all
 
 US = 1000
 START = BEGIN * US
@@ -45,6 +49,27 @@ def test_overlap_of_io_and_compute(tmp_path: Path) -> None:
     overview = row(report, "overview")
     assert (overview["first_ns"], overview["job_ns"]) == (START, 210 * US)
     assert (overview["io_ns"], overview["hidden_io_ns"]) == (70 * US, 40 * US)
+
+
+def test_percentiles_of_report_and_stats_are_right_to_what_is_said(tmp_path: Path) -> None:
+    """Held against the sorted durations themselves; a sixty-fourth is the 1.6 % of the tables."""
+    chance = random.Random(7)
+    program = Program()
+    durations = [int(10 ** chance.uniform(0, 6)) for _ in range(3000)]
+    for duration in durations:
+        program.read("/d/a", 100, duration)
+    program.write(tmp_path)
+    durations.sort()
+    read = row(reports.load(tmp_path), "calls", name="read")
+    (stats,) = summarise_all([tmp_path / "t-node1-100.pfw"]).rows
+    for share, name in ((0.5, "p50"), (0.9, "p90"), (0.99, "p99")):
+        exact = durations[int(share * len(durations))] * US
+        assert abs(read[f"{name}_ns"] - exact) <= exact / 64
+        assert abs(getattr(stats, name) - exact) <= exact / 64
+    texts = [column.meaning for schema in SCHEMAS.values() for column in schema.columns]
+    assert {text for words in texts for text in re.findall(r"right to [0-9.]+ %", words)} == {
+        "right to 1.6 %"
+    }
 
 
 def test_calls_sizes_and_percentiles(tmp_path: Path) -> None:

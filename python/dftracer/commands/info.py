@@ -10,8 +10,8 @@ from typing import Any
 from dftracer import _secrets
 from dftracer.commands import reading
 from dftracer.commands.reading import bold, bytes_text, counted, dim, duration_text, shorten
+from dftracer.trace import runs
 from dftracer.trace.files import siblings
-from dftracer.trace.runs import life_of, runs_of
 from dftracer.trace.summary import Process, Row, Summary, TraceSummary, summarise_all
 
 WIDTH = 100
@@ -55,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
         f"{counted(len(traces), 'file')}, {counted(len(found.processes), 'process', 'processes')}, "
         f"{counted(found.events, 'event')}, {bytes_text(found.size)}"
     )
-    for line in reading.run_lines(runs_of([life_of(process) for process in found.processes])):
+    lives = [runs.life_of(process) for process in found.processes]
+    for line in reading.run_lines(runs.runs_of(lives)):
         print(line)
     if len(traces) == 1:
         others = siblings(traces[0])
@@ -90,6 +91,7 @@ def as_json(found: TraceSummary) -> dict[str, object]:
         "events": found.events,
         "records": found.records,
         "bytes": found.size,
+        "runs": runs.as_json(found.processes),
         "damaged": found.damage.damaged,
         "problems": found.damage.problems,
     }

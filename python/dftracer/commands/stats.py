@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from dftracer.commands import reading
 from dftracer.commands.reading import bytes_text, counted, dim, duration_text, shorten
-from dftracer.trace.runs import covered, life_of, runs_of
+from dftracer.trace import runs
 from dftracer.trace.summary import Process, Row, TraceSummary, UsedFile, summarise_all
 
 SORTS = ("time", "count", "bytes", "name")
@@ -66,6 +66,7 @@ def as_json(found: TraceSummary, sort: str = "time") -> dict[str, object]:
         "processes": [vars(process) for process in _ordered(found.processes, sort)],
         "files": [vars(file) for file in _ordered(found.used, sort)],
         "traces": [str(file.path) for file in found.files],
+        "runs": runs.as_json(found.processes),
         "damaged": found.damage.damaged,
         "problems": found.damage.problems,
     }
@@ -175,16 +176,16 @@ def _print_end(found: TraceSummary, files: int) -> None:
         counted(found.events, "event"),
         bytes_text(found.size),
     ]
-    runs = runs_of([life_of(process) for process in found.processes])
-    if len(runs) > 1:
-        # The time between them is nobody's.
-        spans = [(r.start, r.end) for r in runs if r.start is not None and r.end is not None]
-        parts.append(f"{duration_text(covered(spans))} in {len(runs):,} runs")
+    several = runs.runs_of([runs.life_of(process) for process in found.processes])
+    if len(several) > 1:
+        # The time between them belongs to none.
+        spans = [(r.start, r.end) for r in several if r.start is not None and r.end is not None]
+        parts.append(f"{duration_text(runs.covered(spans))} in {len(several):,} runs")
     elif found.first is not None and found.last is not None:
         parts.append(duration_text(found.last - found.first))
     lost = sum(process.lost for process in found.processes)
     if lost:
         parts.append(f"{lost:,} events lost")
     print(", ".join(parts))
-    for line in reading.run_lines(runs):
+    for line in reading.run_lines(several):
         print(line)

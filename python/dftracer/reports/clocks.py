@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dftracer import _reader
 from dftracer.reports.store import Shifts
@@ -31,6 +32,24 @@ def compare(files: Sequence[Path], threads: int = 0) -> Comparison:
     taken = {host for _, host in shifts}
     told = [_words(clock, clock["host"] in taken) for clock in found["clocks"] if clock["proven"]]
     return Comparison(shifts, "; ".join(told) or None)
+
+
+def apart(processes: Sequence[dict[str, Any]]) -> str | None:
+    """Words about hosts of one run that were never there at the same time, by their clocks."""
+    spans: dict[tuple[int, str], list[int]] = {}
+    for row in processes:
+        if row["host"] is None or row["start_ns"] is None:
+            continue
+        span = spans.setdefault((row["run"], row["host"]), [row["start_ns"], row["end_ns"]])
+        span[0], span[1] = min(span[0], row["start_ns"]), max(span[1], row["end_ns"])
+    for (run, host), (start, end) in sorted(spans.items()):
+        others = [(name, span) for (of, name), span in spans.items() if of == run and name != host]
+        if others and all(end < span[0] or start > span[1] for _, span in others):
+            return (
+                f"by its clock, {host} ran at no time at which {others[0][0]} did; its clock may "
+                "be wrong, and no collective operation tells by how much: times are as recorded"
+            )
+    return None
 
 
 def _words(clock: dict[str, int | str], taken: bool) -> str:

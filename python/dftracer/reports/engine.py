@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dftracer.reports import findings
 from dftracer.reports.bounds import bound_by
-from dftracer.reports.clocks import compare
+from dftracer.reports.clocks import apart, compare
 from dftracer.reports.model import SCHEMAS, Report, Table
 from dftracer.reports.store import Store
 from dftracer.trace.table import Damage
@@ -29,7 +29,7 @@ def make_report(files: Sequence[Path], *, threads: int = 0, cluster: str | None 
         tables = {name: Table(SCHEMAS[name], rows) for name, rows in store.tables().items()}
         damage = _joined(store.damages)
     _say_what_is_missing(tables)
-    _put(tables, "clock", clock.text)
+    _put(tables, "clock", clock.text or apart(tables["processes"].dicts()))
     _put(tables, "bound_by", bound_by(tables["overview"].dicts()[0]))
     tables["findings"] = findings.find(tables)
     return Report(tables, [str(file) for file in files], damage)

@@ -97,6 +97,21 @@ def life_of(process: Process) -> Life:
     return Life(process.run, min(starts, default=None), max(ends, default=None))
 
 
+def as_json(processes: Sequence[Process]) -> list[dict[str, object]]:
+    """The runs of some processes, for a program."""
+    return [
+        {
+            "run": number,
+            "id": run.id or None,
+            "guessed": run.guessed,
+            "start_ns": run.start,
+            "end_ns": run.end,
+            "processes": len(run.members),
+        }
+        for number, run in enumerate(runs_of([life_of(process) for process in processes]), 1)
+    ]
+
+
 def covered(spans: Iterable[tuple[int, int]]) -> int:
     """Nanoseconds that lie in at least one of the spans."""
     total, reached = 0, None
