@@ -56,6 +56,7 @@ PyObject* initialize(PyObject*, PyObject* args, PyObject* keywords) {
   }
   const char* path = paths[0] != nullptr ? PyBytes_AS_STRING(paths[0]) : nullptr;
   const char* dirs = paths[1] != nullptr ? PyBytes_AS_STRING(paths[1]) : nullptr;
+  stop_counting_missed();
   int result = 0;
   Py_BEGIN_ALLOW_THREADS;
   result = dftracer_initialize(path, dirs, &process_id);
@@ -66,6 +67,7 @@ PyObject* initialize(PyObject*, PyObject* args, PyObject* keywords) {
 }
 
 PyObject* finalize(PyObject*, PyObject*) {
+  if (dftracer_active() != 0) stop_counting_missed();
   Py_BEGIN_ALLOW_THREADS;
   dftracer_finalize();
   Py_END_ALLOW_THREADS;
@@ -92,6 +94,11 @@ PyObject* run(PyObject*, PyObject*) {
   return PyUnicode_FromString(text);
 }
 
+PyObject* missed(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(missed_events()); }
+PyObject* asked(PyObject*, PyObject*) {
+  stop_counting_missed();
+  Py_RETURN_NONE;
+}
 PyObject* active(PyObject*, PyObject*) { return PyBool_FromLong(dftracer_active()); }
 PyObject* time(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(dftracer_time()); }
 
@@ -133,7 +140,10 @@ PyObject* complete(PyObject*, PyObject* const* args, Py_ssize_t count) {
     PyErr_SetString(PyExc_TypeError, "complete(name, category, start, duration, *arguments)");
     return nullptr;
   }
-  if (dftracer_active() == 0) Py_RETURN_NONE;
+  if (dftracer_active() == 0) {
+    count_missed();
+    Py_RETURN_NONE;
+  }
   const std::string name = words_for(args[0]);
   const std::string category = words_for(args[1]);
   std::string arguments;
@@ -192,6 +202,8 @@ PyMethodDef g_methods[] = {
     {"has_children", has_children, METH_NOARGS,
      "Say that somebody else starts processes for this one."},
     {"run", run, METH_NOARGS, "The id of the run that this process belongs to."},
+    {"missed", missed, METH_NOARGS, "Events that were not recorded: no trace was started."},
+    {"asked", asked, METH_NOARGS, "The program asked for a trace, whether it got one or not."},
     {"active", active, METH_NOARGS, "True while events are recorded."},
     {"time", time, METH_NOARGS, "Time as events have it; 0 while nothing is recorded."},
     {"complete", as_method(complete), METH_FASTCALL, "Record one event with times of its own."},

@@ -33,6 +33,7 @@ struct Node {
   dftracer_mark clock;  // of reset() and flush()
   PyObject* enter;      // __enter__ and __exit__, bound: made once, not at every `with`
   PyObject* exit;
+  std::string captured;  // what the latest call of a function of this node said in its parameters
   // What events carry at present; valid for one version of the tree and one context.
   std::string resolved;
   std::uint64_t resolved_version;
@@ -58,11 +59,18 @@ struct Ending {
 // Records such events of a node, in this order.
 void close_marks(Node& node, std::string_view more, const Ending* endings, int count);
 
+// An event that was not recorded because no trace was started. Never called while one is.
+void count_missed();
+// A trace was started, or its start failed and was reported: nothing is missed from here on.
+void stop_counting_missed();
+[[nodiscard]] std::uint64_t missed_events();
+
 // Name and category of another event of a node.
 class OwnNames {
  public:
   void set(std::string_view name, const Node& node);
   [[nodiscard]] dftracer_names* get() { return &names_; }
+  [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
   std::string text_;
@@ -77,6 +85,7 @@ PyObject* node_update(PyObject* self, PyObject* const* args, Py_ssize_t count, P
 PyObject* node_export(PyObject* self, PyObject*);
 PyObject* node_adopt(PyObject* self, PyObject* args);
 PyObject* node_forget(PyObject* self, PyObject* name);
+PyObject* node_values(PyObject* self, PyObject*);
 // python_regions.cpp:
 PyObject* node_enter(PyObject* self, PyObject*);
 PyObject* node_exit(PyObject* self, PyObject* const*, Py_ssize_t);

@@ -198,7 +198,8 @@ PyObject* node_stop(PyObject* self, PyObject* args, PyObject* keywords) {
 
 PyObject* node_reset(PyObject* self, PyObject*) {
   dftracer_mark_open(&node_of(self)->clock);
-  Py_RETURN_NONE;
+  Py_INCREF(self);
+  return self;
 }
 
 PyObject* node_flush(PyObject* self, PyObject*) {
@@ -206,7 +207,8 @@ PyObject* node_flush(PyObject* self, PyObject*) {
   const Ending ending{&node.clock, dftracer_ticks(), &node.names};
   if (is_enabled(node)) close_marks(node, {}, &ending, 1);
   dftracer_mark_open(&node.clock);
-  Py_RETURN_NONE;
+  Py_INCREF(self);
+  return self;
 }
 
 // Where threads run side by side, a node is resolved and written under its own critical section.
@@ -219,7 +221,10 @@ PyObject* node_flush(PyObject* self, PyObject*) {
 #endif
 
 void close_region(dftracer_region& region, Node& node, std::string_view more) {
-  if (region.opaque[0] == 0) return;
+  if (region.opaque[0] == 0) [[unlikely]] {
+    if (node.enabled) count_missed();
+    return;
+  }
   DFT_WITH_NODE(node);
   const std::string_view args = arguments_of(node);
   if (more.empty()) [[likely]] {

@@ -182,7 +182,7 @@ def test_fork_in_the_middle_of_everything(tmp_path: Path) -> None:
 
 
 def test_children_that_are_not_traced(tmp_path: Path) -> None:
-    """A program that is started, and starts no trace, leaves nothing behind."""
+    """A program that is started, and starts no trace, leaves no file, and says what it missed."""
     run_python(
         """
         import subprocess, sys
@@ -192,7 +192,9 @@ def test_children_that_are_not_traced(tmp_path: Path) -> None:
         code = "from dftracer.python import ai\\nwith ai.compute: pass\\nprint('here')"
         for env in (None, {}):
             done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env)
-            assert (done.returncode, done.stdout, done.stderr) == (0, b"here\\n", b""), done
+            assert (done.returncode, done.stdout) == (0, b"here\\n"), done
+            told = b"1 annotated call was not recorded" in done.stderr
+            assert told == (env is None) and done.stderr.count(b"\\n") == told, done
         with ai.compute:
             pass
         """,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 from support.python_face import EXAMPLES, ROOT, own, run_python
+from support.run import run
 from support.traces import Trace, files, read
 
 DOCUMENTS = [ROOT / "docs" / "python.md", ROOT / "docs" / "ai.md"]
@@ -95,3 +98,22 @@ def test_the_table_has_the_whole_vocabulary() -> None:
         "evaluate test compute data dataloader comm device checkpoint pipeline"
     )
     assert set(expected.split()) <= words
+
+
+def test_the_readme_shows_a_program_and_how_to_run_it(tmp_path: Path) -> None:
+    """As a reader would: the block as train.py, and the lines below it, in one directory."""
+    text = (ROOT / "README.md").read_text()
+    section = text[text.index("### Python") : text.index("### PyTorch")]
+    (program,) = re.findall(r"^```python\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    (tmp_path / "train.py").write_text(program)
+    indented = re.findall(r"^    (\S.*)$", section[section.index("log.finalize") :], re.MULTILINE)
+    commands = [line for line in indented if "python train.py" in line or line[:9] == "dftracer "]
+    assert len(commands) == 2, commands
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    shell = "sh", "-c", "\n".join(commands)
+    done = run(*shell, cwd=tmp_path, env={"PATH": path}, enable=False, stderr=None)
+    shown = re.findall(r"^ +(\w+ +[\w.]+ +\d+) .*us", section, re.MULTILINE)
+    assert len(shown) > 3
+    wide = re.sub(" +", " ", done.stdout)
+    for line in shown:
+        assert re.sub(" +", " ", line) + " " in wide, line
