@@ -15,6 +15,7 @@ struct Iter {
   Node* node;
   OwnNames* wait_names;  // nullptr: not wanted
   OwnNames* body_names;
+  bool renames_wait;   // of an item whose body was left
   std::string number;  // of the item, as an argument
   long long count;
   dftracer_mark wait;
@@ -26,24 +27,37 @@ PyTypeObject* g_iter_type = nullptr;
 
 Iter* iter_of(PyObject* object) { return reinterpret_cast<Iter*>(object); }
 
-void write_item(Iter& it) {
-  if (!it.pending) return;
+void write_item(Iter& it, OwnNames* wait_names, OwnNames* body_names) {
   it.pending = false;
-  if (!it.node->enabled || it.body.opaque[0] == 0) return;
+  if (!it.node->enabled) return;
+  if (it.body.opaque[0] == 0) return count_missed();
   const std::uint64_t end = dftracer_ticks();
   const std::uint64_t start = it.body.opaque[2];
   replace_int(it.number, it.count);
   Ending endings[2];
   int count = 0;
   // The wait ends where the body begins.
-  if (it.wait_names != nullptr) endings[count++] = {&it.wait, start, it.wait_names->get()};
-  if (it.body_names != nullptr) endings[count++] = {&it.body, end, it.body_names->get()};
+  if (wait_names != nullptr) endings[count++] = {&it.wait, start, wait_names->get()};
+  if (body_names != nullptr) endings[count++] = {&it.body, end, body_names->get()};
   close_marks(*it.node, it.number, endings, count);
+}
+
+// The last item of a loop that was left by `break` or by an exception. Programs count the items of
+// a loop by the names of its events, and other releases record nothing here: NAME.last keeps their
+// counts, and what happened.
+[[gnu::noinline, gnu::cold]] void write_last(Iter& it) {
+  OwnNames wait;
+  OwnNames body;
+  if (it.wait_names != nullptr && it.renames_wait)
+    wait.set(it.wait_names->text() + ".last", *it.node);
+  if (it.body_names != nullptr) body.set(it.body_names->text() + ".last", *it.node);
+  write_item(it, it.renames_wait && it.wait_names != nullptr ? &wait : it.wait_names,
+             it.body_names != nullptr ? &body : nullptr);
 }
 
 PyObject* iter_next(PyObject* self) {
   Iter& it = *iter_of(self);
-  write_item(it);
+  if (it.pending) write_item(it, it.wait_names, it.body_names);
   PyObject* inner = it.inner;
   if (inner == nullptr) return nullptr;
   dftracer_mark_open(&it.wait);
@@ -58,15 +72,18 @@ PyObject* iter_next(PyObject* self) {
   return item;
 }
 
-// Iter(node, iterable, wait name or None, body name or None, key)
+// Iter(node, iterable, wait name or None, body name or None, key, renames_wait=True)
 PyObject* iter_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* node = nullptr;
   PyObject* iterable = nullptr;
   PyObject* wait = nullptr;
   PyObject* body = nullptr;
   PyObject* key = nullptr;
-  if (!PyArg_ParseTuple(args, "O!OOOU:Iter", g_node_type, &node, &iterable, &wait, &body, &key))
+  int renames_wait = 1;
+  if (!PyArg_ParseTuple(args, "O!OOOU|p:Iter", g_node_type, &node, &iterable, &wait, &body, &key,
+                        &renames_wait)) {
     return nullptr;
+  }
   PyObject* inner = PyObject_GetIter(iterable);
   if (inner == nullptr) return nullptr;
   PyObject* self = type->tp_alloc(type, 0);
@@ -76,6 +93,7 @@ PyObject* iter_new(PyTypeObject* type, PyObject* args, PyObject*) {
   }
   Iter& it = *iter_of(self);
   it.inner = inner;
+  it.renames_wait = renames_wait != 0;
   Py_INCREF(node);
   it.node = node_of(node);
   new (&it.number) std::string();
@@ -100,7 +118,7 @@ PyObject* iter_itself(PyObject* self) {
 // A loop that is left early, or a body that raises, still has its last item.
 PyObject* iter_close(PyObject* self, PyObject*) {
   Iter& it = *iter_of(self);
-  write_item(it);
+  if (it.pending) write_last(it);
   Py_CLEAR(it.inner);
   Py_RETURN_NONE;
 }
@@ -129,7 +147,7 @@ void iter_dealloc(PyObject* self) {
   Iter& it = *iter_of(self);
   if (it.pending) {
     KeepError keep;
-    write_item(it);
+    write_last(it);
   }
   iter_clear(self);
   Py_CLEAR(it.node);

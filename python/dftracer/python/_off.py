@@ -34,12 +34,17 @@ class Node:
 
     def stop(self, metadata: bool = False) -> None: ...
 
-    def flush(self) -> None: ...
+    def flush(self: Self) -> Self:
+        return self
 
-    def reset(self) -> None: ...
+    def reset(self: Self) -> Self:
+        return self
 
     def update(self: Self, *positional: object, **arguments: object) -> Self:
         return self
+
+    def _values(self) -> dict[str, Any]:
+        return {}
 
     def _export(self) -> list[tuple[str, bytes]]:
         return []
@@ -50,7 +55,12 @@ class Node:
 
 
 def Iter(
-    node: Node, iterable: Iterable[T], wait: str | None, body: str | None, key: str
+    node: Node,
+    iterable: Iterable[T],
+    wait: str | None,
+    body: str | None,
+    key: str,
+    renames_wait: bool = True,
 ) -> Iterator[T]:
     return iter(iterable)
 

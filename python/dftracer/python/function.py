@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from dftracer.python._engine import Iter, Node
+from dftracer.python._older import Looked
 from dftracer.python._switch import ON
 from dftracer.python.names import text_of
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:  # importing typing would take longer than all the rest
     from typing import Any, Protocol, TypeVar, overload
 
     from dftracer.python._wrap import Capture
+    from dftracer.python.ai import DFTracerAI
 
     F = TypeVar("F", bound=Callable[..., Any])
     T = TypeVar("T")
@@ -61,7 +63,7 @@ def _parameters(target: Any) -> Capture:
     return found
 
 
-class dft_fn(Node):
+class dft_fn(Node, Looked):
     """Events of category `cat`. Decorates functions, and is itself an event to enter."""
 
     def __init__(
@@ -131,7 +133,8 @@ class dft_fn(Node):
         """Each item gives two events: NAME.iter, the wait for it, and NAME.yield, the loop's body,
         with the number of the item as `iter_name`."""
         name = text_of(name or "loop")
-        return Iter(self, func, f"{name}.iter", f"{name}.yield", text_of(iter_name or "step"))
+        key = text_of(iter_name or "step")
+        return Iter(self, func, f"{name}.iter", f"{name}.yield", key, False)
 
     def log_metadata(self, key: str, value: Any) -> None:
         """Record a key and a value that hold for the whole process."""
@@ -149,17 +152,19 @@ class dft_fn(Node):
 
     # ---- Provenance, accepted and not recorded yet ---------------------------------------------
 
-    def uses(self: Self, *_: Any, **__: Any) -> Self:
+    def uses(self, type: str, key: Any, store: Any = 0, uri: str = "") -> int:
+        return 0
+
+    def generates(self, type: str, key: Any, store: Any = 0, uri: str = "") -> int:
+        return 0
+
+    def relate(self: Self, relation: Any, entity: int) -> Self:
         return self
 
-    def generates(self: Self, *_: Any, **__: Any) -> Self:
-        return self
-
-    def relate(self: Self, *_: Any, **__: Any) -> Self:
-        return self
-
-    def relate_entity(self: Self, *_: Any, **__: Any) -> Self:
-        return self
+    def relate_entity(
+        self, relation: Any, type: str, key: Any, store: Any = 0, uri: str = ""
+    ) -> int:
+        return 0
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), self.cat, self.name, self.enabled, self._export())
@@ -173,6 +178,32 @@ class dft_fn(Node):
     def __repr__(self) -> str:
         state = "" if self.enabled else ", disabled"
         return f"<dft_fn cat={self.cat!r} name={self.name!r}{state}>"
+
+
+class NodeFunction(dft_fn):
+    """A node of the ai tree as a dft_fn: its events have the node's category, arguments and switch,
+    and what they are given is given to the node."""
+
+    def __init__(self, node: DFTracerAI) -> None:
+        self._node = node
+        self._define(node.cat, node.name, node)
+        self.enabled = node.enabled
+        self.reset()
+
+    def update(self: Self, *args: Any, **kwargs: Any) -> Self:
+        self._node.update(*args, **kwargs)  # type: ignore[attr-defined]
+        return self
+
+    def enable(self: Self) -> Self:
+        self._node.enable()  # type: ignore[attr-defined]
+        return self
+
+    def disable(self: Self) -> Self:
+        self._node.disable()  # type: ignore[attr-defined]
+        return self
+
+    def __reduce__(self) -> Any:
+        return NodeFunction, (self._node,)
 
 
 def _rebuild(

@@ -338,6 +338,9 @@ def test_loops(tmp_path: Path) -> None:
     def pairs(name: str, *numbers: int, key: str = "step") -> list[tuple[str, dict[str, int]]]:
         return [(f"{name}.{part}", {key: n}) for n in numbers for part in ("iter", "yield")]
 
+    def left(name: str, number: int, key: str = "step") -> list[tuple[str, dict[str, int]]]:
+        return [(f"{name}.iter", {key: number}), (f"{name}.yield.last", {key: number})]
+
     found = named(trace(LOOPS, tmp_path))
     first, second = pairs("loop", 1), pairs("loop", 2)
     assert found == [
@@ -345,10 +348,12 @@ def test_loops(tmp_path: Path) -> None:
         *first,
         ("inside", {}),
         *second,
-        *pairs("epochs", 1, 2, key="epoch"),
+        *pairs("epochs", 1, key="epoch"),
+        *left("epochs", 2, key="epoch"),
         *pairs("failing", 1),
-        *pairs("body", 1),
-        *pairs("by hand", 1, 2),
+        *left("body", 1),
+        *pairs("by hand", 1),
+        *left("by hand", 2),
         # The number of the item, not what was set on the node.
         *pairs("named", 1),
     ]
@@ -389,9 +394,14 @@ y.log_metadata("text", "wert")
 
 def test_provenance_is_accepted(tmp_path: Path) -> None:
     body = """
-assert x.uses("a", role="input").generates("b").relate("c", "d").relate_entity(1, k=2) is x
+from dftracer.python import EntityRelation, EntityRole, EntityStore
+assert x.uses("file", "a") == x.generates("file", key=3, store=EntityStore.MEMORY, uri="b") == 0
+assert x.relate_entity(EntityRelation.USED, "file", "a") == 0
+assert x.relate(EntityRelation.GENERATED, 1) is x
 log = dftracer.get_instance()
-assert log.declare_entity("a") == log.declare_entity_type("b") == log.relate_entities(1, 2) == 0
+assert log.declare_entity("file", "a", store=EntityStore.LOCAL_DISK, uri="b") == 0
+log.declare_entity_type("file", role=EntityRole.INPUT, description="c")
+log.relate_entities(EntityRelation.DERIVED_FROM, 1, 2)
 log.mark_used("numpy")
 log.set_app_metadata_int("k", 3)
 log.set_app_metadata_string("s", "t")

@@ -261,8 +261,10 @@ def test_the_loop_as_the_guide_prints_it(tmp_path: Path) -> None:
     done = run_python(program, cwd=tmp_path, expect=1, stderr=own_error)
     assert "_core" not in done.stderr
     assert shapes(read_one(tmp_path)) == [
-        *loop("fetch", "dataloader", 1, "train/"),
-        *loop("epoch", "pipeline", 1, "train/"),
+        ("dataloader", "train/fetch.iter.last", {"count": 1}),
+        ("dataloader", "train/fetch.block.last", {"count": 1}),
+        ("pipeline", "train/epoch.iter.last", {"count": 1}),
+        ("pipeline", "train/epoch.block.last", {"count": 1}),
         ("pipeline", "train", {}),
     ]
 

@@ -3,7 +3,7 @@
 
 create or replace macro class_of(cat, name) as case
   -- The body of an annotated loop, a profiler's step: what stands around the others.
-  when name like '%.block' or name like 'ProfilerStep%' then null
+  when name like '%.block' or name like '%.block.last' or name like 'ProfilerStep%' then null
   -- Calls that begin, wait for or end a process are no I/O, however long they take.
   when cat in ('POSIX', 'STDIO')
     and regexp_matches(name, '^(wait|v?fork|exec|posix_spawn|system$|popen|pclose|_?_?exit|kill)') then null

@@ -34,7 +34,7 @@ with seen as (
   select s.process, s.ts as start, row_number() over (partition by s.process order by s.ts) - 1 as step
   from seen s join trainers using (process)
   where not told and not profiled and s.cat in ('dataloader', 'data_loader') and s.class = 'fetch'
-    and (s.name in ('fetch', 'fetch.iter') or s.name like '%.iter')
+    and (s.name = 'fetch' or s.name like '%.iter' or s.name like '%.iter.last')
 ), fetches as (
   select f.process, p.epoch, f.step, f.start from fetched f
   asof left join epochs p on f.process = p.process and f.start >= p.ts

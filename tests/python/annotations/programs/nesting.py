@@ -242,15 +242,21 @@ def loops() -> None:
 
 @check(
     "item",
+    "fetch.iter.last count=1",
+    "fetch.block.last count=1",
     "fetch.iter count=1",
     "fetch.block count=1",
-    "fetch.iter count=1",
-    "fetch.block count=1",
-    "fetch.iter count=2",
-    "fetch.block count=2",
+    "fetch.iter.last count=2",
+    "fetch.block.last count=2",
+    "w.last count=1",
+    "fetch.block.last count=1",
+    "fetch.iter.last count=1",
+    "l.iter i=1",
+    "l.yield.last i=1",
     ways="bare",
 )
 def loops_that_are_left() -> None:
+    """The item that was not finished is there, and counts of the others do not see it."""
     for _ in fetch.iter(range(9)):
         item()
         break
@@ -263,6 +269,13 @@ def loops_that_are_left() -> None:
     raised(ValueError, fail)
     for _ in fetch.iter([]):
         pass
+    next(fetch.iter("a", iter_name="w", include_block=False))
+    next(fetch.iter("a", include_iter=False))
+    fetch_alone = fetch.iter("a", include_block=False)
+    next(fetch_alone)
+    del fetch_alone
+    # Only the body of an older loop: its wait is counted by other releases.
+    next(dft_fn("x").iter([1], name="l", iter_name="i"))
 
 
 @check(
@@ -399,15 +412,17 @@ def closed_from_inside() -> None:
 
 @check(
     *[
-        f"*/{n}.{part} count={c}"
-        for c in (1, 2)
-        for n in ("fetch", "epoch")
+        f"*/{n}.{part}{last} count={c}"
+        for c, n, last in (
+            *((1, "fetch", ""), (1, "epoch", "")),
+            *((2, "fetch", ""), (2, "epoch", ".last")),
+        )
         for part in ("iter", "block")
     ],
     ways="bare",
 )
 def two_loops_at_once() -> None:
-    """zip: each item's body ends inside the other's."""
+    """zip: each item's body ends inside the other's, and the end of the first leaves the second."""
     pairs = list(zip(fetch.iter("ab"), epoch.iter("cd")))
     assert pairs == [("a", "c"), ("b", "d")]
 
