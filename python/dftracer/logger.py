@@ -20,8 +20,8 @@ __all__ += [name for name in _python.__all__ if name not in __all__]
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_python, name)
+    return _python._find(name)
 
 
 def __dir__() -> list[str]:
-    return dir(_python)
+    return sorted({*globals(), *_python.__all__})

@@ -1,10 +1,12 @@
 // The arguments of a node's events: who may set them, for whom they hold, and what an event
 // carries.
 #include <atomic>
+#include <cstring>
 #include <new>
 
 #include "bind/python_thread.hpp"
 #include "bind/python_types.hpp"
+#include "record/event.hpp"
 
 namespace dft::python {
 namespace {
@@ -327,6 +329,84 @@ PyObject* node_forget(PyObject* self, PyObject* name) {
   }
   Py_DECREF(key);
   Py_RETURN_NONE;
+}
+
+namespace {
+
+// Sets the numbers and strings among encoded arguments in a dict; keys by their ids.
+void decode(std::string_view bytes, PyObject* keys, PyObject* into) {
+  using record::Arg;
+  using record::ArgType;
+  while (bytes.size() >= sizeof(Arg)) {
+    Arg arg;
+    std::memcpy(&arg, bytes.data(), sizeof arg);
+    bytes.remove_prefix(sizeof arg);
+    const std::size_t length = record::has_bytes(arg.type) ? arg.word : 0;
+    if (record::padded(length) > bytes.size()) return;
+    PyObject* value = nullptr;
+    double number = 0;
+    std::memcpy(&number, &arg.word, sizeof number);
+    switch (arg.type) {
+      case ArgType::kInt:
+        value = PyLong_FromLongLong(static_cast<long long>(arg.word));
+        break;
+      case ArgType::kUint:
+        value = PyLong_FromUnsignedLongLong(arg.word);
+        break;
+      case ArgType::kBool:
+        value = PyBool_FromLong(arg.word != 0 ? 1 : 0);
+        break;
+      case ArgType::kFloat:
+        value = PyFloat_FromDouble(number);
+        break;
+      case ArgType::kString:
+      case ArgType::kJson:
+        value = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(length), "replace");
+        break;
+      default:
+        break;
+    }
+    bytes.remove_prefix(record::padded(length));
+    PyObject* id = PyLong_FromUnsignedLong(arg.key);
+    PyObject* key = id != nullptr ? PyDict_GetItemWithError(keys, id) : nullptr;
+    if (key != nullptr && value != nullptr) PyDict_SetItem(into, key, value);
+    PyErr_Clear();
+    Py_XDECREF(id);
+    Py_XDECREF(value);
+  }
+}
+
+void learn_key(PyObject* keys, PyObject* key) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(key, &size);
+  PyObject* id =
+      text != nullptr
+          ? PyLong_FromUnsignedLong(dftracer_intern(text, static_cast<std::size_t>(size)))
+          : nullptr;
+  if (id != nullptr) PyDict_SetItem(keys, id, key);
+  PyErr_Clear();
+  Py_XDECREF(id);
+}
+
+}  // namespace
+
+// {key: value}: what the next event carries, and what the latest call said in its parameters.
+PyObject* node_values(PyObject* self, PyObject*) {
+  Node& node = *node_of(self);
+  PyObject* keys = PyDict_New();
+  PyObject* found = PyDict_New();
+  if (keys != nullptr && found != nullptr) {
+    for (Py_ssize_t i = 0; i < kPositional - 1; ++i) learn_key(keys, g_positional[i]);
+    for (const Node* at = &node; at != nullptr; at = at->parent) {
+      for (const Entry& entry : at->own) learn_key(keys, entry.key);
+    }
+    const std::string now(arguments_of(node));
+    decode(now, keys, found);
+    const std::string captured = node.captured;
+    decode(captured, keys, found);
+  }
+  Py_XDECREF(keys);
+  return found;
 }
 
 std::string_view arguments_of(Node& node) {

@@ -124,6 +124,20 @@ void capture_call(const Capture& capture, PyObject* const* args, Py_ssize_t coun
   }
 }
 
+// The node keeps what its latest call said: programs look at it, and its memory serves the next
+// call. Without a GIL, threads would have to take turns.
+void take_captured([[maybe_unused]] Node& node, [[maybe_unused]] std::string& captured) {
+#ifndef Py_GIL_DISABLED
+  captured.swap(node.captured);
+  captured.clear();
+#endif
+}
+void keep_captured([[maybe_unused]] Node& node, [[maybe_unused]] std::string& captured) {
+#ifndef Py_GIL_DISABLED
+  captured.swap(node.captured);
+#endif
+}
+
 PyObject* call_captured(PyObject* self, PyObject* const* args, size_t count, PyObject* keywords) {
   Function& function = *function_of(self);
   if (!function.node->enabled) [[unlikely]]
@@ -131,10 +145,13 @@ PyObject* call_captured(PyObject* self, PyObject* const* args, size_t count, PyO
   dftracer_region region;
   dftracer_open(&region, function.names);
   std::string captured;
-  if (region.opaque[0] != 0)
+  if (region.opaque[0] != 0) {
+    take_captured(*function.node, captured);
     capture_call(*function.capture, args, PyVectorcall_NARGS(count), keywords, captured);
+  }
   PyObject* result = call_wrapped(function, args, count, keywords);
   close_region(region, *function.node, captured);
+  keep_captured(*function.node, captured);
   return result;
 }
 
@@ -146,7 +163,11 @@ PyObject* call_suspended(PyObject* self, PyObject* const* args, size_t count, Py
   if (function.capture != nullptr && function.node->enabled)
     capture_call(*function.capture, args, PyVectorcall_NARGS(count), keywords, captured);
   PyObject* inner = call_wrapped(function, args, count, keywords);
-  if (inner == nullptr || !function.node->enabled || dftracer_active() == 0) return inner;
+  if (inner == nullptr || !function.node->enabled) return inner;
+  if (dftracer_active() == 0) {
+    count_missed();
+    return inner;
+  }
   return new_suspended(kind, inner, self, *function.node, *function.names, captured);
 }
 

@@ -20,6 +20,7 @@ PyObject* node_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   new (&node.name_text) std::string("unnamed");
   new (&node.category_text) std::string("APP");
   new (&node.own) std::vector<Entry>();
+  new (&node.captured) std::string();
   new (&node.resolved) std::string();
   node.names = {0, node.name_text.data(), node.name_text.size(), node.category_text.data(),
                 node.category_text.size()};
@@ -95,6 +96,7 @@ void node_dealloc(PyObject* self) {
   node.name_text.~string();
   node.category_text.~string();
   node.own.~Entries();
+  node.captured.~string();
   node.resolved.~string();
   type->tp_free(self);
   Py_DECREF(type);
@@ -195,6 +197,7 @@ PyMethodDef g_node_methods[] = {
     {"_export", node_export, METH_NOARGS, nullptr},
     {"_adopt", node_adopt, METH_VARARGS, nullptr},
     {"_forget", node_forget, METH_O, nullptr},
+    {"_values", node_values, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef g_node_getset[] = {

@@ -48,21 +48,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than all the rest
     from typing import Any
 
-    from dftracer.python.compat import (
+    from dftracer.python.common import (
+        NoOpProfiler,
+        P,
+        ProfilerProtocol,
+        R,
+        T,
+        capture_signal,
+        get_default_args,
+        get_time_scale,
+        profiler,
+        setup_logger,
+    )
+    from dftracer.python.entities import EntityID, EntityRelation, EntityRole, EntityStore
+    from dftracer.python.env import (
         DFTRACER_ENABLE_ENV,
         DFTRACER_INIT_ENV,
         DFTRACER_INIT_PRELOAD,
         DFTRACER_LOG_LEVEL,
         DFTRACER_LOG_LEVEL_ENV,
-        NoOpProfiler,
-        ProfilerProtocol,
-        capture_signal,
-        get_default_args,
-        get_time_scale,
-        setup_logger,
+        DFTRACER_TIME_METRIC_ENV,
         setup_stream_logger,
     )
-    from dftracer.python.entities import EntityID, EntityRelation, EntityRole, EntityStore
     from dftracer.python.events import (
         CheckpointEvent,
         CommunicationEvent,
@@ -74,27 +81,40 @@ if TYPE_CHECKING:  # importing typing would take longer than all the rest
         OtherEvent,
         PipelineEvent,
         ProfileCategory,
+        StringEnum,
     )
-    from dftracer.python.tags import TagDType, TagType, TagValue
+    from dftracer.python.tags import TagDType, TagType, TagValue, TagValueTuple
+
+    __version__: str
 
 # Names that few programs ask for, by the module that holds them: only who asks pays for it.
 _LATE = {
-    "compat": (
-        "DFTRACER_ENABLE_ENV DFTRACER_INIT_ENV DFTRACER_INIT_PRELOAD DFTRACER_LOG_LEVEL "
-        "DFTRACER_LOG_LEVEL_ENV NoOpProfiler ProfilerProtocol capture_signal get_default_args "
-        "get_time_scale setup_logger setup_stream_logger"
+    "common": (
+        "NoOpProfiler P ProfilerProtocol R T capture_signal get_default_args get_time_scale "
+        "profiler setup_logger"
     ),
     "entities": "EntityID EntityRelation EntityRole EntityStore",
+    "env": (
+        "DFTRACER_ENABLE_ENV DFTRACER_INIT_ENV DFTRACER_INIT_PRELOAD DFTRACER_LOG_LEVEL "
+        "DFTRACER_LOG_LEVEL_ENV DFTRACER_TIME_METRIC_ENV setup_stream_logger"
+    ),
     "events": (
         "CheckpointEvent CommunicationEvent ComputeEvent DataEvent DataLoaderEvent DeviceEvent "
-        "IOEvent OtherEvent PipelineEvent ProfileCategory"
+        "IOEvent OtherEvent PipelineEvent ProfileCategory StringEnum"
     ),
-    "tags": "TagDType TagType TagValue",
+    "tags": "TagDType TagType TagValue TagValueTuple",
 }
 _MODULE_OF = {name: module for module, names in _LATE.items() for name in names.split()}
+_ALIASES = {"dft_fn_orig": "dft_fn", "dftracer_orig": "dftracer"}
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        import dftracer
+
+        return dftracer.__version__
+    if name in _ALIASES:
+        return globals()[_ALIASES[name]]
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -105,8 +125,15 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def _find(name: str) -> Any:
+    """A public name, for the modules that offer all of them."""
+    if name in __all__ or name in _ALIASES:
+        return globals()[name] if name in globals() else __getattr__(name)
+    raise AttributeError(f"dftracer.python has no name {name!r}")
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF})
+    return sorted({*globals(), *_MODULE_OF, *_ALIASES, "__version__"})
 
 
 __all__ = [
@@ -119,6 +146,7 @@ __all__ = [
     "DFTRACER_INIT_PRELOAD",
     "DFTRACER_LOG_LEVEL",
     "DFTRACER_LOG_LEVEL_ENV",
+    "DFTRACER_TIME_METRIC_ENV",
     "INIT_NAME",
     "IO",
     "ITER_COUNT_NAME",
@@ -149,13 +177,18 @@ __all__ = [
     "NoOpProfiler",
     "Other",
     "OtherEvent",
+    "P",
     "Pipeline",
     "PipelineEvent",
     "ProfileCategory",
     "ProfilerProtocol",
+    "R",
+    "StringEnum",
+    "T",
     "TagDType",
     "TagType",
     "TagValue",
+    "TagValueTuple",
     "ai",
     "capture_signal",
     "checkpoint",
@@ -174,6 +207,7 @@ __all__ = [
     "get_iter_handle_name",
     "get_time_scale",
     "pipeline",
+    "profiler",
     "setup_logger",
     "setup_stream_logger",
 ]

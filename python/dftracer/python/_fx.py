@@ -204,22 +204,31 @@ class Recording:
         self, module: fx.GraphModule, node: fx.Node, graph: Graph, phase: str, grad: int
     ) -> Any:
         target: Any = node.target
-        if node.op == "call_method":
-            shown = str(target)
-            name = f"method.{shown.replace('.', '_')}"
-        elif node.op == "call_module":
-            shown = str(target)
+        name = name_of(node, module)
+        shown = str(target)
+        if node.op == "call_module":
             target = module.get_submodule(shown)
-            name = f"{shown}.{type(target).__name__}_{shown.replace('.', '_')}"
-        else:
+        elif node.op == "call_function":
             shown = _qualified(target)
-            name = f"function.{getattr(target, '__name__', None) or type(target).__name__}"
             target = _shortcut(target)
         arguments: dict[str, Any] = {"op": node.op, "target": shown}
         path = _module_path(node)
         if path:
             arguments["module"] = path
         return self.call(graph, phase, target, name, arguments, grad)
+
+
+def name_of(node: fx.Node, module: fx.GraphModule) -> str:
+    """What the event of an operation is called."""
+    target: Any = node.target
+    flat = str(target).replace(".", "_")
+    if node.op == "call_method":
+        return f"method.{flat}"
+    if node.op == "call_module":
+        return f"{target}.{type(module.get_submodule(str(target))).__name__}_{flat}"
+    if node.op == "call_function":
+        return f"function.{getattr(target, '__name__', None) or type(target).__name__}"
+    return f"{node.op}.{flat}"
 
 
 # OpOverload.__call__ is a Python function that hands its arguments on to `_op`, and costs more than

@@ -11,13 +11,15 @@ import sys
 
 from dftracer.python._engine import Iter, Node
 from dftracer.python._switch import ON
-from dftracer.python.names import ROOT_CAT, ROOT_NAME, text_of
+from dftracer.python.names import ROOT_NAME, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than all the rest
     import weakref
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, ClassVar, TypeVar, overload
+
+    from dftracer.python.function import dft_fn
 
     F = TypeVar("F", bound=Callable[..., Any])
     P = TypeVar("P", bound=property)
@@ -87,7 +89,7 @@ class DFTracerAI(Node):
         enable: bool = True,
         args: Arguments | None = None,
     ) -> None:
-        self._define(text_of(cat), text_of(cat if name is None else name))
+        self._define(text_of(cat), text_of(name or cat))
         self._set_up(None, enable)
         self.update(epoch=epoch, step=step, image_idx=image_idx, image_size=image_size, args=args)
 
@@ -120,14 +122,13 @@ class DFTracerAI(Node):
     # ---- Recording -----------------------------------------------------------------------------
 
     @overload
-    def __call__(self, target: F, /) -> F: ...
+    def __call__(self, fn: F) -> F: ...
     @overload
-    def __call__(self, target: P, /) -> P: ...
+    def __call__(self, fn: P) -> P: ...
     @overload
     def __call__(
         self: Self,
-        target: None = ...,
-        /,
+        fn: None = ...,
         *,
         epoch: int | None = ...,
         step: int | None = ...,
@@ -138,8 +139,7 @@ class DFTracerAI(Node):
     ) -> Self: ...
     def __call__(
         self,
-        target: Any = None,
-        /,
+        fn: Any = None,
         *,
         epoch: int | None = None,
         step: int | None = None,
@@ -150,14 +150,14 @@ class DFTracerAI(Node):
     ) -> Any:
         """`@node`: record every call. `node(...)`: the same event with a switch and arguments of
         its own, to decorate with, or to enter."""
-        if target is not None:
+        if fn is not None:
             if not ON:
-                return target
+                return fn
             from dftracer.python._wrap import recorded
 
             if self._made_by is not None and self._follows_no_switch:
                 self._made_by._remember(self)
-            return recorded(self, target)
+            return recorded(self, fn)
         if not ON:
             return self
         kind = type(self)
@@ -194,17 +194,18 @@ class DFTracerAI(Node):
 
     def iter(
         self,
-        iterable: Iterable[T],
+        iterator: Iterable[T],
         include_iter: bool = True,
         include_block: bool = True,
         iter_name: str | None = None,
         block_name: str | None = None,
     ) -> Iterator[T]:
         """Each item gives two events: NAME.iter, the wait for it, and NAME.block, the loop's body.
-        Both count the items."""
+        Both count the items. They are NAME.iter.last and NAME.block.last of an item whose body was
+        left by `break` or an exception."""
         wait = text_of(iter_name or f"{self.name}.iter") if include_iter else None
         body = text_of(block_name or f"{self.name}.block") if include_block else None
-        return Iter(self, iterable, wait, body, "count")
+        return Iter(self, iterator, wait, body, "count")
 
     @property
     def init(self) -> DFTracerAI:
@@ -233,6 +234,8 @@ class DFTracerAI(Node):
         self.enabled = on
         if not on and self._decorated:
             _hint(self)
+        if self._profiler is not None:
+            self._profiler.enabled = on
         for child in self._children.values():
             child._switch(on)
         return self
@@ -245,10 +248,21 @@ class DFTracerAI(Node):
 
         return dftracer.get_instance().get_time()
 
+    def create_children(self, names: Mapping[str, str]) -> None:
+        """Make a child for each entry: an attribute of this node, and the name of its events."""
+        for key, name in names.items():
+            setattr(self, key, self._child(key, text_of(name), DFTracerAI))
+
     @property
-    def create_children(self) -> bool:
-        """Whether the node has children of its own kind, as the ready-made ones have."""
-        return bool(self._children)
+    def profiler(self) -> dft_fn:
+        """This node as a dft_fn, with its decorators."""
+        if self._profiler is None:
+            from dftracer.python.function import NodeFunction
+
+            self._profiler = NodeFunction(self)
+        return self._profiler
+
+    _profiler: dft_fn | None = None
 
     def __repr__(self) -> str:
         state = "" if self.enabled else ", disabled"
@@ -339,10 +353,31 @@ def _children_of(body: Mapping[str, Any]) -> dict[str, str]:
 class _Category(DFTracerAI, metaclass=_Table):
     """A node whose children are what its class annotates."""
 
+    _word: ClassVar[str] = ""  # category and name of a new one
     _dotted: ClassVar[bool] = False  # children's names begin with this node's
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(
+        self,
+        epoch: int | None = None,
+        step: int | None = None,
+        image_idx: int | None = None,
+        image_size: Any = None,
+        enable: bool = True,
+        *,
+        cat: str | None = None,
+        name: str | None = None,
+        args: Arguments | None = None,
+    ) -> None:
+        super().__init__(
+            cat=cat or self._word,
+            name=name or self._word,
+            epoch=epoch,
+            step=step,
+            image_idx=image_idx,
+            image_size=image_size,
+            enable=enable,
+            args=args,
+        )
         self._grow()
 
     def _grow(self) -> None:
@@ -352,30 +387,42 @@ class _Category(DFTracerAI, metaclass=_Table):
 
 
 class IO(_Category):
+    _word = "io"
     _dotted = True
     open: DFTracerAI
     read: DFTracerAI
     write: DFTracerAI
     close: DFTracerAI
 
+    def __init__(
+        self, *, cat: str, parent_name: str | None = None, name: str | None = None, **options: Any
+    ) -> None:
+        if parent_name is not None:
+            name = f"{text_of(parent_name)}.{self._word}"
+        super().__init__(cat=cat, name=name, **options)
+
 
 class Compute(_Category):
+    _word = "compute"
     forward: DFTracerAI
     backward: DFTracerAI
     step: DFTracerAI
 
 
 class Data(_Category):
+    _word = "data"
     preprocess: DFTracerAI
     item: DFTracerAI
     io: IO
 
 
 class DataLoader(_Category):
+    _word = "dataloader"
     fetch: DFTracerAI
 
 
 class Communication(_Category):
+    _word = "comm"
     send: DFTracerAI
     receive: DFTracerAI
     barrier: DFTracerAI
@@ -390,16 +437,19 @@ class Communication(_Category):
 
 
 class Device(_Category):
+    _word = "device"
     transfer: DFTracerAI
 
 
 class Checkpoint(_Category):
+    _word = "checkpoint"
     capture: DFTracerAI
     restart: DFTracerAI
     io: IO
 
 
 class Pipeline(_Category):
+    _word = "pipeline"
     epoch: DFTracerAI
     train: DFTracerAI
     evaluate: DFTracerAI
@@ -407,6 +457,7 @@ class Pipeline(_Category):
 
 
 class Other(_Category):
+    _word = "other"
     _dotted = True
     log: DFTracerAI
     io: IO
@@ -415,6 +466,7 @@ class Other(_Category):
 class AI(_Category):
     """The root. Each child is a category."""
 
+    _word = ROOT_NAME
     compute: Compute
     data: Data
     dataloader: DataLoader
@@ -428,7 +480,7 @@ class AI(_Category):
         return name
 
 
-ai = AI(cat=ROOT_CAT, name=ROOT_NAME)
+ai = AI()
 compute = ai.compute
 data = ai.data
 dataloader = ai.dataloader
@@ -436,3 +488,10 @@ comm = ai.comm
 device = ai.device
 checkpoint = ai.checkpoint
 pipeline = ai.pipeline
+
+
+def __getattr__(name: str) -> Any:
+    """The other names of the package, which other releases have here as well."""
+    import dftracer.python as python
+
+    return python._find(name)

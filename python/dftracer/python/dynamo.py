@@ -7,9 +7,8 @@ tracer, which is looked up when a graph runs: changing them compiles nothing aga
 from __future__ import annotations
 
 from dftracer.errors import DFTracerError
-from dftracer.python._engine import Node
 from dftracer.python._switch import ON
-from dftracer.python.ai import ai
+from dftracer.python.ai import DFTracerAI, ai
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than all the rest
@@ -19,11 +18,11 @@ if TYPE_CHECKING:  # importing typing would take longer than all the rest
     from torch.fx import GraphModule
 
     Inner = Union[str, Callable[..., Any], None]
-    D = TypeVar("D", bound="Dynamo")
     B = TypeVar("B", bound="Backend")
 
 __all__ = ["Backend", "Dynamo", "TorchError", "create_backend", "dftracer_dynamo_backend", "dynamo"]
 
+CAT_DYNAMO = "dynamo"
 _OLDEST = (2, 5, 1)
 
 
@@ -51,7 +50,7 @@ def _torch() -> Any:
     return torch
 
 
-class Dynamo(Node):
+class Dynamo(DFTracerAI):
     """What a traced model is called, whether it is traced, and the arguments of its events.
 
     `name` is the model's. Arguments that are not given here are those of the `ai` tree, so that
@@ -68,19 +67,9 @@ class Dynamo(Node):
         enable: bool = True,
     ) -> None:
         self.model = None if name is None else str(name)
-        self._define("dynamo", self.model or "dynamo", ai, True)
-        self.enabled = bool(enable)
+        self._define(CAT_DYNAMO, self.model or CAT_DYNAMO, ai, True)
+        self._set_up(None, enable)
         self.update(epoch=epoch, step=step, image_idx=image_idx, image_size=image_size)
-
-    def enable(self: D) -> D:
-        """Record from the next run of a graph on."""
-        self.enabled = True
-        return self
-
-    def disable(self: D) -> D:
-        """Run the plain graphs, from the next run on."""
-        self.enabled = False
-        return self
 
     def backend(self, autograd: bool = True, inner: Inner = None) -> Backend:
         """A backend for torch.compile(model, backend=...)."""
@@ -88,9 +77,9 @@ class Dynamo(Node):
 
     def compile(
         self,
-        model: Any = None,
-        *,
+        f_py: Any = None,
         autograd: bool = True,
+        *,
         inner: Inner = None,
         **options: Any,
     ) -> Any:
@@ -100,13 +89,26 @@ class Dynamo(Node):
         Where tracing is switched off, the function itself is given back; one that asks for a
         compiler of its own (`inner`) is compiled by that, without a trace of us.
         """
-        if model is None:
+        if f_py is None:
             return lambda late: self.compile(late, autograd=autograd, inner=inner, **options)
         if not ON and inner is None:
-            return model
+            return f_py
         torch = _torch()
         backend = self.backend(autograd, inner) if ON else inner
-        return torch.compile(model, backend=backend, **options)
+        return torch.compile(f_py, backend=backend, **options)
+
+    def add_enhanced_timing_to_graph(self, gm: GraphModule) -> Any:
+        """A graph with each of its operations recorded."""
+        if not ON:
+            return gm
+        return self.backend(autograd=False)(gm, ())
+
+    def count_parameters(self, module: Any) -> int | None:
+        """How many numbers the weights of a module are."""
+        return sum(int(weights.numel()) for weights in module.parameters())
+
+    def __reduce__(self) -> Any:
+        return Dynamo, (self.model, None, None, None, None, self.enabled)
 
     def __repr__(self) -> str:
         state = "" if self.enabled else ", disabled"
@@ -210,3 +212,48 @@ def create_backend(
 
 dynamo = Dynamo()
 dftracer_dynamo_backend = dynamo.backend()
+
+
+# ---- Names that other releases have here ---------------------------------------------------------
+
+
+class CallStackRecord:
+    """One operation of a graph."""
+
+    def __init__(
+        self, op_name: str, op_type: str, target: str, timestamp_us: int, grad_enabled: bool
+    ) -> None:
+        self.op_name = op_name
+        self.op_type = op_type
+        self.target = target
+        self.timestamp_us = timestamp_us
+        self.grad_enabled = grad_enabled
+
+
+def create_detailed_op_name(node: Any, gm: GraphModule) -> str:
+    """What the event of a graph's operation is called."""
+    from dftracer.python import _fx
+
+    return _fx.name_of(node, gm)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "TORCH_AVAILABLE":
+        from importlib.util import find_spec
+
+        return find_spec("torch") is not None
+    if name == "torch":
+        return _torch()
+    if name == "make_boxed_func":
+        _torch()
+        from functorch.compile import make_boxed_func  # type: ignore[import-untyped]
+
+        return make_boxed_func
+    if name == "aot_autograd":
+        _torch()
+        from torch._dynamo.backends.common import aot_autograd
+
+        return aot_autograd
+    import dftracer.python as python
+
+    return python._find(name)

@@ -3,29 +3,49 @@ recorded yet."""
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Any, NewType
+from enum import IntEnum
 
 __all__ = ["EntityID", "EntityRelation", "EntityRole", "EntityStore"]
 
-EntityID = NewType("EntityID", int)
+EntityID = int  # 0: none
 
 
-class EntityRole(str, Enum):
-    INPUT = "input"
-    OUTPUT = "output"
+class EntityStore(IntEnum):
+    """Where the data is."""
+
+    MEMORY = 0
+    GPU_MEMORY = 1
+    LOCAL_DISK = 2
+    PARALLEL_FS = 3
+    BURST_BUFFER = 4
+    OBJECT_STORE = 5
+    DATABASE = 6
+    NETWORK = 7
+    OTHER = 8
 
 
-class EntityRelation(str, Enum):
-    USES = "uses"
-    GENERATES = "generates"
+class EntityRole(IntEnum):
+    """What the data is for."""
+
+    UNKNOWN = 0
+    INPUT = 1
+    OUTPUT = 2
+    INTERMEDIATE = 3
+    PARAMETER = 4
+    REFERENCE = 5
 
 
-class EntityStore:
-    """Remembers nothing; every entity is 0."""
+class EntityRelation(IntEnum):
+    """Of an event to data; from 16 on, of data to other data."""
 
-    def declare(self, *_: Any, **__: Any) -> EntityID:
-        return EntityID(0)
-
-    def relate(self, *_: Any, **__: Any) -> None:
-        return None
+    USED = 0
+    GENERATED = 1
+    INVALIDATED = 2
+    UPDATED = 3
+    DERIVED_FROM = 16
+    REVISION_OF = 17
+    CONTAINS = 18
+    PART_OF = 19
+    SPECIALIZATION_OF = 20
+    ALTERNATE_OF = 21
+    DEPENDS_ON = 22

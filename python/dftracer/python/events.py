@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 __all__ = [
     "CheckpointEvent",
@@ -15,17 +16,22 @@ __all__ = [
     "OtherEvent",
     "PipelineEvent",
     "ProfileCategory",
+    "StringEnum",
 ]
 
 
-class _Word(str, Enum):
-    """A member is the string that stands in the trace."""
+class StringEnum(str, Enum):
+    """A member is the string that stands in the trace; auto() is its name in lower case."""
+
+    @staticmethod
+    def _generate_next_value_(name: str, start: int, count: int, last_values: list[Any]) -> str:
+        return name.lower()
 
     def __str__(self) -> str:
         return str(self.value)
 
 
-class ProfileCategory(_Word):
+class ProfileCategory(StringEnum):
     COMPUTE = "compute"
     DATA = "data"
     DATALOADER = "dataloader"
@@ -36,22 +42,22 @@ class ProfileCategory(_Word):
     OTHER = "other"
 
 
-class ComputeEvent(_Word):
+class ComputeEvent(StringEnum):
     FORWARD = "forward"
     BACKWARD = "backward"
     STEP = "step"
 
 
-class DataEvent(_Word):
+class DataEvent(StringEnum):
     PREPROCESS = "preprocess"
     ITEM = "item"
 
 
-class DataLoaderEvent(_Word):
+class DataLoaderEvent(StringEnum):
     FETCH = "fetch"
 
 
-class CommunicationEvent(_Word):
+class CommunicationEvent(StringEnum):
     SEND = "send"
     RECEIVE = "receive"
     BARRIER = "barrier"
@@ -65,28 +71,28 @@ class CommunicationEvent(_Word):
     ALL_TO_ALL = "all_to_all"
 
 
-class DeviceEvent(_Word):
+class DeviceEvent(StringEnum):
     TRANSFER = "transfer"
 
 
-class CheckpointEvent(_Word):
+class CheckpointEvent(StringEnum):
     CAPTURE = "capture"
     RESTART = "restart"
 
 
-class PipelineEvent(_Word):
+class PipelineEvent(StringEnum):
     EPOCH = "epoch"
     TRAIN = "train"
     EVALUATE = "evaluate"
     TEST = "test"
 
 
-class IOEvent(_Word):
+class IOEvent(StringEnum):
     OPEN = "open"
     READ = "read"
     WRITE = "write"
     CLOSE = "close"
 
 
-class OtherEvent(_Word):
+class OtherEvent(StringEnum):
     LOG = "log"

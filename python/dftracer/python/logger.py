@@ -6,6 +6,7 @@ import os
 import sys
 
 from dftracer.python._switch import ON, WANTED, wanted
+from dftracer.python.function import dft_fn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than all the rest
@@ -15,7 +16,7 @@ if TYPE_CHECKING:  # importing typing would take longer than all the rest
     Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
     Arguments = Optional[Mapping[str, Any]]
 
-__all__ = ["dftracer"]
+__all__ = ["dft_fn", "dftracer"]
 
 
 _told = False
@@ -86,6 +87,7 @@ class dftracer:
             except Exception as error:
                 # A mistake in what describes the program must not end the program.
                 print(f"dftracer: initialize_log: {error}; nothing is recorded", file=sys.stderr)
+                _core.asked()
                 return log
             if recording:
                 log.start_time = _core.time()
@@ -176,9 +178,9 @@ class dftracer:
 
     # ---- What newer releases have --------------------------------------------------------------
 
-    def get_config(self, name: str) -> str:
+    def get_config(self, key: str) -> str:
         """The value of a DFTRACER_ variable, "" where it is not set."""
-        return os.environ.get(name, "")
+        return os.environ.get(key, "")
 
     def set_app_metadata_int(self, key: str, value: int) -> None:
         self.log_metadata_event(key, value)
@@ -189,11 +191,25 @@ class dftracer:
     def mark_used(self, name: str) -> None:
         """Accepted; which parts were in use is seen from the events."""
 
-    def declare_entity(self, *_: Any, **__: Any) -> int:
+    def declare_entity(self, type: str, key: Any, store: Any = 0, uri: str = "") -> int:
         return 0
 
-    def declare_entity_type(self, *_: Any, **__: Any) -> int:
-        return 0
+    def declare_entity_type(self, type: str, role: Any = 0, description: str = "") -> None: ...
 
-    def relate_entities(self, *_: Any, **__: Any) -> int:
-        return 0
+    def relate_entities(self, relation: Any, subject: int, object: int) -> None: ...
+
+
+def __getattr__(name: str) -> Any:
+    """The other names of the package. Other releases have a logger of the standard library under
+    this module's name, so what such a logger can do is here as well."""
+    import dftracer.python as python
+
+    try:
+        return python._find(name)
+    except AttributeError:
+        if name.startswith("_"):
+            raise
+    from dftracer.python.env import setup_stream_logger
+
+    logger = setup_stream_logger()
+    return logger if name == "logger" else getattr(logger, name)

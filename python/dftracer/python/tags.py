@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, Union
 
-__all__ = ["TagDType", "TagType", "TagValue"]
+__all__ = ["TagDType", "TagType", "TagValue", "TagValueTuple"]
+
+# (role, value), the form that dftracer.log_event takes.
+TagValueTuple = tuple[int, Union[int, float, str]]
 
 
 class TagDType(IntEnum):

@@ -24,7 +24,7 @@ log = dftracer.initialize_log("t.pfw")
 while True:
     try: name, category, arguments = pickle.load(sys.stdin.buffer)
     except EOFError: break
-    with DFTracerAI(cat=category, name=name, args=arguments): pass
+    with DFTracerAI(cat=category, name=name or "unnamed", args=arguments): pass
     with dft_fn(category, name=name or "unnamed") as block: block.update(args=arguments)
     log.log_event(name, category, log.get_time(), 0, {k: (0, v) for k, v in arguments.items()})
     log.log_metadata_event(name, category)

@@ -94,7 +94,7 @@ for item in (ai, node, node(), node.init, node.derive("d"), custom, x):
     assert item.update(1, 2, 3, 4.5, {"a": 1}) is item
     assert item.enable() is item and item.disable() is item
     assert item.start() is item.stop() is item.start(metadata=True) is item.stop(True) is None
-    assert item.flush() is item.reset() is None
+    assert item.flush() is item.reset() is item
     given = [1, 2, 3]
     assert list(item.iter(given)) == given
     source = iter(given)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.python_face import run_python
+from support.python_face import own, run_python, trace_of
 
 CLASSES = "AI Compute Data DataLoader Communication Device Checkpoint Pipeline Other IO DFTracerAI"
 NODES = "comm compute data dataloader device checkpoint pipeline"
@@ -107,7 +107,18 @@ out["attributes"] = [hasattr(log, n) for n in ("logger", "dbg_logging", "start_t
 out["singleton"] = log is dftracer.get_instance()
 noop = base.NoOpProfiler()
 noop.enter_event(), noop.log_event("a", "b", 1, 2), noop.exit_event(), noop.finalize()
-out["signal"] = base.capture_signal(15, None)
+try:
+    base.capture_signal(15, None)
+except SystemExit as end:
+    out["signal"] = end.code
+out["defaulted"] = isinstance(base.setup_stream_logger(), logging.Logger)
+from dftracer.python import logger
+out["stream"] = [callable(logger.info), logger.dft_fn is base.dft_fn]
+made = [base.AI(), base.Compute(1, 2), base.IO(cat="data", parent_name="data")]
+out["made"] = [[node.cat, node.name] for node in made]
+out["grown"] = [made[0].compute.forward.cat, made[1].step.name, made[2].open.name]
+made[1].create_children({"extra": "extra.name"})
+out["child"] = [made[1].extra.name, made[1].extra.cat]
 print(json.dumps(out))
 """
 
@@ -166,5 +177,68 @@ def test_older_and_newer_paths(found: dict) -> None:
     assert all(found["native"])
     assert found["attributes"] == [True] * 3
     assert found["singleton"] is True
-    assert found["signal"] is None
+    assert found["signal"] == 15
+    assert found["defaulted"] is True
+    assert found["stream"] == [True, True]
     assert found["version"][0].isdigit()
+
+
+def test_categories_are_made_without_arguments(found: dict) -> None:
+    assert found["made"] == [["ai_root", "ai_root"], ["compute", "compute"], ["data", "data.io"]]
+    assert found["grown"] == ["compute", "step", "data.io.open"]
+    assert found["child"] == ["extra.name", "compute"]
+
+
+LOOKED = """
+from dftracer.python import ai, compute, dft_fn, dftracer
+
+log = dftracer.initialize_log("t.pfw")
+assert compute.profiler is ai.compute.profiler
+compute.update(epoch=5, step=100, image_idx=42, image_size=224, args={"rate": 0.5, "by": "adam"})
+looked = compute.profiler
+assert looked._arguments_int == {"epoch": (0, 5), "step": (0, 100), "image_idx": (0, 42)}
+assert looked._arguments_float == {"image_size": (0, 224.0), "rate": (0, 0.5)}
+assert looked._arguments_string == {"by": (0, "adam")}
+assert (looked._cat, looked._name) == ("compute", "compute")
+assert (looked._enable, looked._flush) == (True, False)
+compute.profiler.update(epoch=6)
+with compute: pass
+
+@compute.profiler.log(name="logged")
+def function(): pass
+
+function()
+ai.disable()
+function()
+assert looked._enable is False
+ai.enable()
+
+mine = dft_fn("mine")
+class Thing:
+    @mine.log_init
+    def __init__(self, epoch, step): self.epoch, self.step = epoch, step
+    @mine.log
+    def method(self, image_size): pass
+
+thing = Thing(1, step=2)
+assert mine._arguments_int == {"epoch": (0, 1), "step": (0, 2)}
+Thing(3, 4).method(7)
+assert mine._arguments_int == {"epoch": (0, 3), "step": (0, 4)}
+assert mine._arguments_float == {"image_size": (0, 7.0)}
+assert mine.reset() is mine and mine.flush() is mine
+"""
+
+
+def test_what_programs_look_at(tmp_path: Path) -> None:
+    """The profiler of a node, and the arguments of the latest call."""
+    trace = trace_of(LOOKED, tmp_path)
+    had = [(event["name"], event["cat"]) for event in trace.recorded]
+    assert had == [
+        ("compute", "compute"),
+        ("logged", "compute"),
+        ("Thing.__init__", "mine"),
+        ("Thing.__init__", "mine"),
+        ("Thing.method", "mine"),
+        ("<module>", "mine"),
+    ]
+    assert [own(event).get("epoch") for event in trace.recorded] == [6, 6, 1, 3, 3, None]

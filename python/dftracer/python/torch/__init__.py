@@ -15,15 +15,27 @@ if TYPE_CHECKING:
 __all__ = ["TraceHandler", "profile", "trace_handler"]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dftracer.python.torch import profiler
+# Names of dftracer.python that other releases have here as well.
+_SHARED = ("TagDType", "TagType", "TagValue", "dftracer", "get_time_scale")
 
-    value = getattr(profiler, name)
+
+def _find(name: str) -> Any:
+    if name in __all__:
+        from dftracer.python.torch import profiler
+
+        return getattr(profiler, name)
+    if name in _SHARED:
+        import dftracer.python as python
+
+        return getattr(python, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __getattr__(name: str) -> Any:
+    value = _find(name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_SHARED})

@@ -66,14 +66,14 @@ class TraceHandler:
         self.table = table
         self.then = then
 
-    def __call__(self, prof: Any) -> None:
+    def __call__(self, profiler_result: Any) -> None:
         try:
-            self._record(prof)
+            self._record(profiler_result)
         except Exception as error:  # the program must not fail because its profile is unusual
             reason = f"{type(error).__name__}: {error}"
             print(f"dftracer: the profile is not in the trace: {reason}", file=sys.stderr)
         if self.then is not None:
-            self.then(prof)
+            self.then(profiler_result)
 
     def _record(self, prof: Any) -> None:
         if not ON:
@@ -139,3 +139,12 @@ def profile(
     from torch.profiler import profile as torch_profile
 
     return torch_profile(on_trace_ready=TraceHandler(table, on_trace_ready), **options)
+
+
+def __getattr__(name: str) -> Any:
+    """Names that other releases have here as well."""
+    import dftracer.python.torch as package
+
+    if name in package._SHARED:
+        return package._find(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

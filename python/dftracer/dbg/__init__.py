@@ -1,0 +1,1 @@
+"""The debug names of older releases; see dftracer.python.dbg."""
