@@ -9,13 +9,21 @@ from __future__ import annotations
 import importlib.abc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
-__all__ = ["arm"]
+__all__ = ["after_import", "arm", "forget"]
 
 _MODULE = "torch"
+# What instrumenting torch also wants to know of. They import torch, which is instrumented then, in
+# the middle of their own import, so their loaders have to be ours before.
+_OTHERS = (
+    "safetensors.torch",
+    "torch.distributed.checkpoint.state_dict_loader",
+    "torch.distributed.checkpoint.state_dict_saver",
+)
 _OFF = ("", "0", "false", "no", "off")
 
 
@@ -41,8 +49,23 @@ def _instrument() -> None:
         print(f"dftracer: torch is not instrumented: {reason}", file=sys.stderr)
 
 
+_actions: dict[str, Callable[[ModuleType], Any]] = {}
+
+
+def _imported(module: ModuleType) -> None:
+    if module.__name__ == _MODULE:
+        _instrument()
+    action = _actions.pop(module.__name__, None)
+    if action is not None:
+        try:
+            action(module)
+        except Exception as error:  # the program's import must not fail because of us
+            reason = f"{type(error).__name__}: {error}"
+            print(f"dftracer: {module.__name__} is not instrumented: {reason}", file=sys.stderr)
+
+
 class _Loader(importlib.abc.Loader):
-    """Loads torch as its own loader does, and steps aside for it."""
+    """Loads a module as its own loader does, and steps aside for it."""
 
     def __init__(self, real: importlib.abc.Loader) -> None:
         self._real = real
@@ -55,17 +78,24 @@ class _Loader(importlib.abc.Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = self._real
         self._real.exec_module(module)
-        _instrument()
+        _imported(module)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = set(names)
+
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name != _MODULE:
+        if name not in self._names:
             return None
-        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
+        self._names.remove(name)
+        if not self._names:
+            _forget_finder()
         for finder in list(sys.meta_path):
+            if finder is self:
+                continue
             spec = finder.find_spec(name, path, target)
             if spec is not None:
                 if isinstance(spec.loader, importlib.abc.Loader):
@@ -74,14 +104,41 @@ class _Finder(importlib.abc.MetaPathFinder):
         return None
 
 
+def _find_imports_of(names: Iterable[str]) -> None:
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder(names))
+
+
+def _forget_finder() -> None:
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+
+
+def _is_imported(name: str) -> bool:
+    module = sys.modules.get(name)
+    return module is not None and not getattr(module.__spec__, "_initializing", False)
+
+
+def after_import(actions: Mapping[str, Callable[[ModuleType], Any]]) -> None:
+    """Call each action with its module, one of those that are known here, once it is imported."""
+    _actions.update(actions)
+    for name in actions:
+        if _is_imported(name):
+            _imported(sys.modules[name])
+    if _actions:
+        _find_imports_of(name for name in _actions if name not in sys.modules)
+
+
+def forget() -> None:
+    """Leave imports alone again."""
+    _actions.clear()
+    _forget_finder()
+
+
 def arm() -> None:
     """Instrument torch as soon as it is there, if the environment asks for it."""
     if not _wanted():
         return
-    if _MODULE in sys.modules:
-        spec = sys.modules[_MODULE].__spec__
-        # While it is being imported, our loader is at work already.
-        if not getattr(spec, "_initializing", False):
-            _instrument()
-    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    if _is_imported(_MODULE):
+        _instrument()
+    elif _MODULE not in sys.modules:  # while it is being imported, our loader is at work already
+        _find_imports_of((_MODULE, *_OTHERS))

@@ -7,6 +7,7 @@ the targets of the calls are others. This module imports torch.
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import re
 from collections import defaultdict
@@ -84,14 +85,22 @@ def _aot(
 
         return compile
 
-    compiled: Compiled = debugging.aot_eager(
-        graph,
-        inputs,
-        fw_compiler=compiler("forward"),
-        bw_compiler=compiler("backward"),
-        **options,
-    )
+    backend = _aot_eager(debugging, compiler("forward"), compiler("backward"))
+    compiled: Compiled = backend(graph, inputs, **options)
     return compiled
+
+
+def _aot_eager(debugging: Any, forward: Any, backward: Any) -> Any:
+    """aot_eager with compilers of our own. Up to PyTorch 2.5 it is an object that has its compilers
+    and takes no others: one with the same settings is made."""
+    aot_eager = debugging.aot_eager
+    compilers = {"fw_compiler": forward, "bw_compiler": backward}
+    settings = getattr(aot_eager, "kwargs", None)
+    if not isinstance(settings, dict):
+        return functools.partial(aot_eager, **compilers)
+    taken = (*compilers, "inference_compiler")
+    kept = {name: value for name, value in settings.items() if name not in taken}
+    return debugging.aot_autograd(**kept, **compilers)
 
 
 class Recording:

@@ -26,8 +26,8 @@ CAT_DYNAMO = "dynamo"
 _OLDEST = (2, 5, 1)
 
 
-class TorchError(DFTracerError, ImportError):
-    """PyTorch is missing, or too old."""
+class TorchError(DFTracerError, ImportError, RuntimeError):
+    """PyTorch is missing, or too old. Other releases raise a RuntimeError."""
 
 
 def _torch() -> Any:
@@ -36,8 +36,8 @@ def _torch() -> Any:
         import torch
     except ImportError as error:
         raise TorchError(
-            f"tracing a compiled model needs PyTorch {needed} or later, which cannot be imported "
-            f"({error}): pip install 'pydftracer[dynamo]'"
+            f"PyTorch is not available ({error}): tracing a compiled model needs PyTorch {needed} "
+            "or later: pip install 'pydftracer[dynamo]'"
         ) from None
     import re
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from torch.compiler import is_dynamo_compiling
 
 from dftracer import _core
 from dftracer._core import Region
+from dftracer.python.torch._checkpoints import instrument_checkpoints
 from dftracer.python.torch._data import instrument_data
 from dftracer.python.torch._patch import Patches
 from dftracer.python.torch._progress import Progress
@@ -61,7 +61,6 @@ class _Inside(threading.local):
 
     model = False
     collective = False
-    checkpoint = False
 
     def __init__(self) -> None:
         # Optimizers that are stepping, and the event of the outermost one.
@@ -91,7 +90,7 @@ def install(patches: Patches) -> Progress:
     instrument_data(patches, progress, start_once)
     _collectives(patches, progress)
     _transfers(patches, progress)
-    _checkpoints(patches, progress)
+    instrument_checkpoints(patches, progress, start_once)
     _hide_from_dynamo()
     return progress
 
@@ -325,38 +324,3 @@ def _transfers(patches: Patches, progress: Progress) -> None:
     for name in _TRANSFERS:
         if hasattr(plain, name):
             patches.replace((plain,), name, make)
-
-
-# ---- Checkpoints -------------------------------------------------------------------------------
-
-
-def _path_of(file: Any) -> str | None:
-    return os.fsdecode(file) if isinstance(file, (str, bytes, os.PathLike)) else None
-
-
-def _checkpoints(patches: Patches, progress: Progress) -> None:
-    inside = _inside
-
-    def maker(event: str, position: int) -> Callable[[Call], Call]:
-        def make(original: Call) -> Call:
-            def checkpoint(*args: Any, **kwargs: Any) -> Any:
-                if inside.checkpoint:
-                    return original(*args, **kwargs)
-                start_once()
-                inside.checkpoint = True
-                region = Region(getattr(progress.nodes, event))
-                try:
-                    return original(*args, **kwargs)
-                finally:
-                    inside.checkpoint = False
-                    given = args[position] if len(args) > position else kwargs.get("f")
-                    path = _path_of(given)
-                    region.end({"file": path} if path is not None else None)
-
-            return checkpoint
-
-        return make
-
-    owners = (torch, torch.serialization)
-    patches.replace(owners, "save", maker("capture", 1))
-    patches.replace(owners, "load", maker("restart", 0))

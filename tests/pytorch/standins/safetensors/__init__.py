@@ -1,0 +1,1 @@
+"""Stands in for the package of this name, which the tests do not need."""
