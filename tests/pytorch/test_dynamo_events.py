@@ -200,3 +200,33 @@ def test_inductor(tmp_path: Path) -> None:
     fused = [e for e in kernels if e["name"].startswith("kernel.cpp_fused_")]
     assert {e["args"]["phase"] for e in fused} == {"forward", "backward"}
     assert names(kernels)["kernel.addmm"] == 2 * 4
+
+
+OLDER = """
+import torch
+from torch._dynamo.backends import debugging
+from torch._dynamo.backends.common import aot_autograd
+from dftracer.python import create_backend, dftracer
+
+# As it is in PyTorch 2.5: made with its compilers, and deaf to others.
+debugging.aot_eager = aot_autograd(
+    fw_compiler=debugging.boxed_nop,
+    partition_fn=debugging.min_cut_rematerialization_partition,
+    keep_inference_input_mutations=True,
+)
+log = dftracer.initialize_log("t.pfw")
+model = torch.nn.Linear(2, 2)
+compiled = torch.compile(model, backend=create_backend())
+compiled(torch.ones(1, 2)).sum().backward()
+with torch.no_grad():
+    compiled(torch.ones(1, 2))
+"""
+
+
+def test_an_aot_eager_that_ignores_compilers_records_its_operations(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(OLDER)
+    torch_program(tmp_path, tmp_path / "program.py")
+    found = [e for e in traces.read_one(tmp_path).recorded if e["cat"] == "dynamo"]
+    seen = Counter((e["name"], e["args"]["phase"]) for e in found)
+    assert seen["function.addmm.default", "forward"] == 2
+    assert seen["function.mm.default", "backward"] == 1
