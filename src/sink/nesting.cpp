@@ -14,7 +14,9 @@ bool Nesting::place(std::uint32_t thread, std::uint64_t start, std::uint64_t end
   // The wait of a loop's item is written with the item's body, after all that ran in the body: such
   // spans lie behind this one.
   std::uint32_t behind = line->count;
-  while (behind != 0 && spans[behind - 1].start >= end) --behind;
+  // What began and ended at its time does not: with a coarse clock a thousand calls do, and come in
+  // their order.
+  while (behind != 0 && spans[behind - 1].start >= end && spans[behind - 1].end > start) --behind;
   std::uint32_t at = behind;
   while (at != 0 && spans[at - 1].start >= start && spans[at - 1].end <= end) --at;
   // It crosses the one before it, or is inside that one: what else is inside is not remembered, and

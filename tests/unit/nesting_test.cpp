@@ -32,6 +32,16 @@ TEST_CASE("nested, equal, adjacent and empty spans fit") {
   CHECK(c.fits(9, 9));
 }
 
+TEST_CASE("thousands of calls within one unit of a coarse clock stay on their thread") {
+  Checked c;
+  CHECK(c.fits(4, 5));
+  for (int i = 0; i < 2000; ++i) REQUIRE(c.fits(5, 5));
+  CHECK(c.fits(5, 6));
+  for (int i = 0; i < 2000; ++i) REQUIRE(c.fits(6, 6));
+  CHECK(c.fits(4, 6));
+  CHECK_FALSE(c.fits(5, 7));
+}
+
 TEST_CASE("a span that begins inside another one and ends after it does not") {
   Checked c;
   CHECK(c.fits(2, 4));
