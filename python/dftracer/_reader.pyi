@@ -32,10 +32,20 @@ def schema(*, columns: Sequence[str] | None = ..., coded: Sequence[str] = ...) -
 def export(
     format: str,
     paths: _Paths,
-    output: str | bytes | PathLike[str],
+    output: str | bytes | PathLike[str] | int | None,
     *,
     threads: int = ...,
     progress: Callable[[int], object] | None = ...,
+) -> dict[str, Any]: ...
+def view(
+    paths: _Paths,
+    output: str | bytes | PathLike[str] | int | None,
+    *,
+    begin: int | None = ...,
+    end: int | None = ...,
+    pids: Sequence[int] | None = ...,
+    limit: int = ...,
+    threads: int = ...,
 ) -> dict[str, Any]: ...
 def probe(paths: _Paths, /) -> list[dict[str, Any]]: ...
 def columns() -> list[str]: ...

@@ -4,10 +4,9 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
-#include <set>
 
 #include "reader/export.hpp"
-#include "reader/out_file.hpp"
+#include "reader/shown_args.hpp"
 #include "reader/timeline.hpp"
 
 namespace dft::reader {
@@ -27,8 +26,11 @@ constexpr unsigned kProcess = 3;
 constexpr unsigned kThread = 4;
 constexpr unsigned kParent = 5;
 constexpr unsigned kCounter = 8;
+constexpr unsigned kOrderOfChildren = 11;
+constexpr unsigned kPlace = 12;  // among its siblings
 // ProcessDescriptor, ThreadDescriptor
 constexpr unsigned kPid = 1;
+constexpr unsigned kPlaceOfOld = 3;  // legacy_sort_index, of both
 constexpr unsigned kProcessName = 6;
 constexpr unsigned kTid = 2;
 constexpr unsigned kThreadName = 5;
@@ -46,7 +48,11 @@ constexpr unsigned kDouble = 5;
 constexpr unsigned kString = 6;
 constexpr unsigned kJson = 9;
 constexpr unsigned kAnnotationName = 10;
+// Our own, and never written: the hash as it stands in the trace, until its text is known.
+constexpr unsigned kHash = 1000;
 }  // namespace field
+
+constexpr std::uint64_t kByPlace = 3;  // ChildTracksOrdering: EXPLICIT
 
 enum EventType : std::uint8_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounterValue = 4 };
 
@@ -93,6 +99,11 @@ void encode(const Event& event, std::string& out) {
     Message one;
     const std::string_view key =
         plain_text(argument.key, argument.key_escaped, event.valid_utf8, key_scratch);
+    if (may_be_hash(key)) {
+      one.bytes(field::kHash, argument.value);
+      const std::string_view renamed = shown_key(argument.key, event.args);
+      if (renamed != argument.key) one.bytes(field::kHash, renamed);
+    }
     one.bytes(field::kAnnotationName, key);
     switch (argument.kind) {
       case Kind::kInt:
@@ -110,9 +121,13 @@ void encode(const Event& event, std::string& out) {
         one.bytes(field::kString, plain_text(argument.value, argument.kind == Kind::kEscaped,
                                              event.valid_utf8, scratch));
         break;
-      default:
-        one.bytes(field::kJson, plain_text(argument.value, false, event.valid_utf8, scratch));
+      default: {
+        // Perfetto aborts on a null, and leaves one inside of a list or an object out.
+        const bool has_null = argument.value.find("null") != std::string_view::npos;
+        one.bytes(has_null ? field::kString : field::kJson,
+                  plain_text(argument.value, false, event.valid_utf8, scratch));
         break;
+      }
     }
     all.bytes(field::kAnnotation, one.text);
   }
@@ -125,29 +140,94 @@ void encode(const Event& event, std::string& out) {
   out += all.text;
 }
 
+std::uint64_t varint(std::string_view& text) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; !text.empty() && shift < 64; shift += 7) {
+    const auto byte = static_cast<unsigned char>(text.front());
+    text.remove_prefix(1);
+    value |= std::uint64_t{byte & 0x7fU} << shift;
+    if (byte < 0x80) break;
+  }
+  return value;
+}
+
+bool take(std::string_view& text, std::string_view& inner) {
+  (void)varint(text);
+  const std::uint64_t size = varint(text);
+  if (size > text.size()) return false;
+  inner = text.substr(0, size);
+  text.remove_prefix(size);
+  return true;
+}
+
+bool read_series(std::string_view text, std::string& name, double& value) {
+  bool numeric = false;
+  while (!text.empty()) {
+    const std::uint64_t tag = varint(text);
+    const auto id = static_cast<unsigned>(tag >> 3);
+    if ((tag & 7) == 2) {
+      const std::uint64_t size = varint(text);
+      if (size > text.size()) return false;
+      if (id == field::kAnnotationName) name = text.substr(0, size);
+      text.remove_prefix(size);
+    } else if ((tag & 7) == 1) {
+      if (text.size() < 8) return false;
+      std::uint64_t bits;
+      std::memcpy(&bits, text.data(), 8);
+      value = std::bit_cast<double>(bits);
+      numeric = true;
+      text.remove_prefix(8);
+    } else {
+      value = static_cast<double>(static_cast<std::int64_t>(varint(text)));
+      numeric = id == field::kInt;
+    }
+  }
+  return numeric;
+}
+
+// An annotation with the text of its hash, or as it was where the trace has none for it.
+void append_annotation(std::string& out, std::string_view annotation, const Timeline& timeline) {
+  constexpr std::uint64_t kTag = (std::uint64_t{field::kHash} << 3) | 2;
+  std::string_view rest = annotation;
+  std::string_view hash;
+  std::string_view key;
+  std::string_view peek = rest;
+  if (varint(peek) == kTag) {
+    (void)take(rest, hash);
+    peek = rest;
+    if (varint(peek) == kTag) (void)take(rest, key);
+    if (key.empty()) {
+      peek = rest;
+      (void)take(peek, key);
+    }
+  }
+  Message all;
+  const std::string* text = hash.empty() ? nullptr : timeline.text_of(hash);
+  if (text == nullptr) {
+    all.bytes(field::kAnnotation, rest);
+  } else {
+    Message one;
+    one.bytes(field::kAnnotationName, key);
+    one.bytes(field::kString, *text);
+    all.bytes(field::kAnnotation, one.text);
+  }
+  out += all.text;
+}
+
 class Writer {
  public:
-  Writer(Timeline& timeline, OutFile& file) : timeline_(timeline), file_(file) {}
+  Writer(const Timeline& timeline, OutFile& file) : timeline_(timeline), file_(file) {}
 
   std::uint64_t run() {
     describe_processes();
     std::uint64_t events = 0;
-    auto& items = timeline_.items;
-    for (std::size_t at = 0; at < items.size();) {
-      std::size_t end = at;
-      const std::uint32_t track = items[at].track;
-      while (end < items.size() && items[end].track == track) ++end;
-      std::vector<const Item*> lane;
-      for (std::size_t i = at; i < end; ++i) lane.push_back(&items[i]);
-      const std::uint64_t parent = process_uuid(timeline_.tracks[track].process);
-      std::uint64_t uuid = describe_thread(track);
-      for (int number = 1; !lane.empty(); ++number) {
-        events += lane.size();
-        lane = write_lane(lane, uuid, track);
-        events -= lane.size();
-        if (!lane.empty()) uuid = describe_lane(parent, thread_label(track), number);
+    const auto& order = timeline_.order;
+    for (std::size_t from = 0, to = 0; from < order.size(); from = to) {
+      const std::uint32_t track = timeline_.items[order[from]].track;
+      for (to = from; to < order.size() && timeline_.items[order[to]].track == track; ++to) {
       }
-      at = end;
+      write_track(from, to, track);
+      events += to - from;
     }
     flush(true);
     return events;
@@ -175,64 +255,42 @@ class Writer {
     packet(body);
   }
 
-  // Perfetto knows a process by its number: those of another host, or of a reused number, get one
-  // that no kernel gives, and keep the real one in their name.
   void describe_processes() {
-    std::set<std::int64_t> taken;
-    std::int64_t free = std::int64_t{1} << 22;
-    for (std::size_t i = 0; i < timeline_.processes.size(); ++i) {
+    next_uuid_ = timeline_.processes.size() + 2;
+    for (const std::uint32_t i : timeline_.rows) {
       const TimelineProcess& process = timeline_.processes[i];
-      std::int64_t shown = process.pid;
-      if (shown < 0 || shown > INT32_MAX || !taken.insert(shown).second) {
-        while (!taken.insert(free).second) ++free;
-        shown = free;
-      }
-      pids_.push_back(shown);
-      std::string name = process.name;
-      if (name.empty()) name = process.rank.empty() ? "process" : "rank " + process.rank;
-      if (shown != process.pid) name += " (pid " + std::to_string(process.pid) + ")";
       Message inner;
-      inner.number(field::kPid, static_cast<std::uint64_t>(shown));
-      inner.bytes(field::kProcessName, name);
+      inner.number(field::kPid, static_cast<std::uint64_t>(process.shown));
+      inner.number(field::kPlaceOfOld, process.place);
+      inner.bytes(field::kProcessName, process.label);
       Message descriptor;
-      descriptor.number(field::kUuid, process_uuid(static_cast<std::uint32_t>(i)));
+      descriptor.number(field::kUuid, process_uuid(i));
       descriptor.bytes(field::kProcess, inner.text);
+      descriptor.number(field::kOrderOfChildren, kByPlace);
+      descriptor.number(field::kPlace, process.place);
       describe(descriptor);
     }
-    next_uuid_ = timeline_.processes.size() + 2;
   }
 
-  std::string thread_label(std::uint32_t track) const {
-    const Track& thread = timeline_.tracks[track];
-    return thread.name.empty() ? "thread " + std::to_string(thread.tid) : thread.name;
-  }
-
-  std::uint64_t describe_thread(std::uint32_t track) {
-    const Track& thread = timeline_.tracks[track];
-    // Above the kernel's numbers stand the lanes of spans that cross others.
-    if (thread.tid < 0 || thread.tid >= (1 << 22)) {
-      return describe_lane(process_uuid(thread.process), thread_label(track), 0);
+  // A row beside the threads' for spans that cross others: lanes have numbers above the kernel's.
+  std::uint64_t describe_track(std::uint32_t number) {
+    const Track& track = timeline_.tracks[number];
+    const std::uint64_t uuid = fresh_uuid();
+    Message descriptor;
+    descriptor.number(field::kUuid, uuid);
+    descriptor.number(field::kParent, process_uuid(track.process));
+    descriptor.number(field::kPlace, number);
+    const TimelineProcess& process = timeline_.processes[track.process];
+    if (track.shown >= (1 << 22) && track.shown != process.shown) {
+      descriptor.bytes(field::kTrackName, track.label);
+    } else {
+      Message inner;
+      inner.number(field::kPid, static_cast<std::uint64_t>(process.shown));
+      inner.number(field::kTid, static_cast<std::uint64_t>(track.shown));
+      inner.number(field::kPlaceOfOld, number);
+      inner.bytes(field::kThreadName, track.label);
+      descriptor.bytes(field::kThread, inner.text);
     }
-    const std::uint64_t uuid = fresh_uuid();
-    Message inner;
-    inner.number(field::kPid, static_cast<std::uint64_t>(pids_[thread.process]));
-    inner.number(field::kTid, static_cast<std::uint64_t>(thread.tid));
-    inner.bytes(field::kThreadName, thread_label(track));
-    Message descriptor;
-    descriptor.number(field::kUuid, uuid);
-    descriptor.number(field::kParent, process_uuid(thread.process));
-    descriptor.bytes(field::kThread, inner.text);
-    describe(descriptor);
-    return uuid;
-  }
-
-  std::uint64_t describe_lane(std::uint64_t parent, const std::string& label, int number) {
-    const std::uint64_t uuid = fresh_uuid();
-    Message descriptor;
-    descriptor.number(field::kUuid, uuid);
-    descriptor.number(field::kParent, parent);
-    descriptor.bytes(field::kTrackName,
-                     number == 0 ? label : label + " crossing " + std::to_string(number));
     describe(descriptor);
     return uuid;
   }
@@ -245,7 +303,11 @@ class Writer {
       const Word& word = timeline_.words[item->name];
       if (!word.category.empty()) body.bytes(field::kCategory, word.category);
       body.bytes(field::kName, word.name);
-      body.text.append(timeline_.payloads, item->payload, item->payload_size);
+      std::string_view rest(timeline_.payloads.data() + item->payload, item->payload_size);
+      std::string_view annotation;
+      while (!rest.empty() && take(rest, annotation)) {
+        append_annotation(body.text, annotation, timeline_);
+      }
     }
     Message whole;
     whole.number(field::kTimestamp, static_cast<std::uint64_t>(std::max<std::int64_t>(at, 0)));
@@ -255,7 +317,7 @@ class Writer {
   }
 
   // Each numeric argument of a counter is a series, with a track of its own.
-  void counter(const Item& item, std::uint32_t track) {
+  void counter(const Item& item, std::uint32_t track, std::uint64_t uuid) {
     std::string_view rest(timeline_.payloads.data() + item.payload, item.payload_size);
     const std::string& name = timeline_.words[item.name].name;
     bool some = false;
@@ -270,14 +332,14 @@ class Writer {
       const auto key = std::make_pair(timeline_.tracks[track].process, label);
       auto found = counters_.find(key);
       if (found == counters_.end()) {
-        const std::uint64_t uuid = fresh_uuid();
+        const std::uint64_t own = fresh_uuid();
         Message descriptor;
-        descriptor.number(field::kUuid, uuid);
+        descriptor.number(field::kUuid, own);
         descriptor.number(field::kParent, process_uuid(key.first));
         descriptor.bytes(field::kTrackName, label);
         descriptor.bytes(field::kCounter, {});
         describe(descriptor);
-        found = counters_.emplace(key, uuid).first;
+        found = counters_.emplace(key, own).first;
       }
       Message body;
       body.number(field::kType, kCounterValue);
@@ -293,100 +355,52 @@ class Writer {
       packet(whole);
       some = true;
     }
-    if (!some) event(kInstant, uuid_of_lane_, item.ts, &item);
+    if (!some) event(kInstant, uuid, item.ts, &item);
   }
 
-  static std::uint64_t varint(std::string_view& text) {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; !text.empty() && shift < 64; shift += 7) {
-      const auto byte = static_cast<unsigned char>(text.front());
-      text.remove_prefix(1);
-      value |= std::uint64_t{byte & 0x7fU} << shift;
-      if (byte < 0x80) break;
-    }
-    return value;
-  }
-  static bool take(std::string_view& text, std::string_view& inner) {
-    (void)varint(text);
-    const std::uint64_t size = varint(text);
-    if (size > text.size()) return false;
-    inner = text.substr(0, size);
-    text.remove_prefix(size);
-    return true;
-  }
-  static bool read_series(std::string_view text, std::string& name, double& value) {
-    bool numeric = false;
-    while (!text.empty()) {
-      const std::uint64_t tag = varint(text);
-      const auto id = static_cast<unsigned>(tag >> 3);
-      if ((tag & 7) == 2) {
-        const std::uint64_t size = varint(text);
-        if (size > text.size()) return false;
-        if (id == field::kAnnotationName) name = text.substr(0, size);
-        text.remove_prefix(size);
-      } else if ((tag & 7) == 1) {
-        if (text.size() < 8) return false;
-        std::uint64_t bits;
-        std::memcpy(&bits, text.data(), 8);
-        value = std::bit_cast<double>(bits);
-        numeric = true;
-        text.remove_prefix(8);
+  // The spans nest, so that a stack of those that are open says when each ends.
+  void write_track(std::size_t from, std::size_t to, std::uint32_t track) {
+    const std::uint64_t uuid = describe_track(track);
+    std::vector<std::int64_t> ends;
+    const auto close = [&](std::int64_t until) {
+      for (; !ends.empty() && ends.back() <= until; ends.pop_back()) {
+        event(kEnd, uuid, ends.back(), nullptr);
+      }
+    };
+    for (std::size_t i = from; i < to; ++i) {
+      const Item& item = timeline_.items[timeline_.order[i]];
+      close(item.ts);
+      if (item.phase == 'C') {
+        counter(item, track, uuid);
+      } else if (item.is_span()) {
+        event(kBegin, uuid, item.ts, &item);
+        ends.push_back(item.end());
       } else {
-        value = static_cast<double>(static_cast<std::int64_t>(varint(text)));
-        numeric = id == field::kInt;
+        event(kInstant, uuid, item.ts, &item);
       }
     }
-    return numeric;
+    close(INT64_MAX);
   }
 
-  std::vector<const Item*> write_lane(const std::vector<const Item*>& items, std::uint64_t uuid,
-                                      std::uint32_t track) {
-    std::vector<const Item*> crossing;
-    std::vector<const Item*> open;
-    uuid_of_lane_ = uuid;
-    const auto end_of = [](const Item* item) { return item->ts + item->dur; };
-    for (const Item* item : items) {
-      while (!open.empty() && end_of(open.back()) <= item->ts) {
-        event(kEnd, uuid, end_of(open.back()), nullptr);
-        open.pop_back();
-      }
-      if (item->phase == 'C') {
-        counter(*item, track);
-      } else if (item->phase != 'X') {
-        event(kInstant, uuid, item->ts, item);
-      } else if (!open.empty() && end_of(item) > end_of(open.back())) {
-        crossing.push_back(item);
-      } else {
-        event(kBegin, uuid, item->ts, item);
-        open.push_back(item);
-      }
-    }
-    for (; !open.empty(); open.pop_back()) event(kEnd, uuid, end_of(open.back()), nullptr);
-    return crossing;
-  }
-
-  Timeline& timeline_;
+  const Timeline& timeline_;
   OutFile& file_;
   std::string buffer_;
-  std::vector<std::int64_t> pids_;
   std::uint64_t next_uuid_ = 1;
-  std::uint64_t uuid_of_lane_ = 0;
   std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> counters_;
 };
 
 }  // namespace
 
-Exported export_perfetto(const std::vector<std::string>& paths, const std::string& out,
-                         unsigned threads, Control* control) {
-  OutFile file(out);
+Exported export_perfetto(const std::vector<std::string>& paths, OutFile& out, unsigned threads,
+                         Control* control) {
   Timeline timeline;
   timeline.read(paths, threads, encode, control);
-  timeline.sort();
+  timeline.arrange();
   Exported done;
-  done.events = done.records = Writer(timeline, file).run();
-  done.bytes = file.size();
+  done.events = done.records = Writer(timeline, out).run();
+  done.bytes = out.size();
   done.outcome = std::move(timeline.outcome);
-  file.commit();
+  out.commit();
   return done;
 }
 

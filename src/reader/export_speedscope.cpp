@@ -1,10 +1,10 @@
 // speedscope's own format: one profile a thread, its spans as pairs of events.
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
 
 #include "reader/export.hpp"
-#include "reader/out_file.hpp"
 #include "reader/timeline.hpp"
 
 namespace dft::reader {
@@ -29,25 +29,26 @@ void append_pair(std::string& out, char type, std::uint32_t frame, std::int64_t 
 
 std::string profile_name(const Timeline& timeline, const Track& track) {
   const TimelineProcess& process = timeline.processes[track.process];
-  std::string name = process.name.empty() ? "" : process.name + ", ";
-  name += "pid " + std::to_string(process.pid) + ", thread " +
-          (track.name.empty() ? std::to_string(track.tid) : track.name);
-  return name;
+  std::string name = process.label;
+  if (process.shown == process.pid) name += " (pid " + std::to_string(process.pid) + ")";
+  return name + ", " + track.label;
 }
 
-// The spans of one lane, which nest. Spans that do not fit go to the next lane.
-std::vector<Item> write_lane(const Timeline& timeline, const std::vector<Item>& items,
-                             const std::string& name, OutFile& file, bool& first) {
-  std::vector<Item> crossing;
-  std::vector<Item> open;
+// The spans of one row, which nest.
+void write_profile(const Timeline& timeline, std::size_t from, std::size_t to,
+                   const std::string& name, OutFile& file, bool& first) {
+  const auto item_at = [&](std::size_t i) -> const Item& {
+    return timeline.items[timeline.order[i]];
+  };
+  std::vector<const Item*> open;
   std::string out = first ? "\n{" : ",\n{";
   first = false;
   std::int64_t last = 0;
-  for (const Item& item : items) last = std::max(last, item.ts + item.dur - timeline.first);
+  for (std::size_t i = from; i < to; ++i) last = std::max(last, item_at(i).end() - timeline.first);
   out += "\"type\":\"evented\",\"name\":\"";
   append_escaped(out, name);
   out += "\",\"unit\":\"microseconds\",\"startValue\":";
-  append_at(out, std::max<std::int64_t>(items.front().ts - timeline.first, 0));
+  append_at(out, std::max<std::int64_t>(item_at(from).ts - timeline.first, 0));
   out += ",\"endValue\":";
   append_at(out, last);
   out += ",\"events\":[";
@@ -61,36 +62,33 @@ std::vector<Item> write_lane(const Timeline& timeline, const std::vector<Item>& 
       out.clear();
     }
   };
-  const auto end_of = [](const Item& item) { return item.ts + item.dur; };
-  for (const Item& item : items) {
-    while (!open.empty() && end_of(open.back()) <= item.ts) {
-      emit('C', open.back(), end_of(open.back()));
-      open.pop_back();
+  const auto close = [&](std::int64_t until) {
+    for (; !open.empty() && open.back()->end() <= until; open.pop_back()) {
+      emit('C', *open.back(), open.back()->end());
     }
-    if (!open.empty() && end_of(item) > end_of(open.back())) {
-      crossing.push_back(item);
-      continue;
-    }
+  };
+  for (std::size_t i = from; i < to; ++i) {
+    const Item& item = item_at(i);
+    close(item.ts);
     emit('O', item, item.ts);
-    open.push_back(item);
+    if (item.is_span()) {
+      open.push_back(&item);
+    } else {
+      emit('C', item, item.ts);  // what is no span is one without length
+    }
   }
-  while (!open.empty()) {
-    emit('C', open.back(), end_of(open.back()));
-    open.pop_back();
-  }
+  close(INT64_MAX);
   out += "]}";
   file.write(out);
-  return crossing;
 }
 
 }  // namespace
 
-Exported export_speedscope(const std::vector<std::string>& paths, const std::string& out,
-                           unsigned threads, Control* control) {
-  OutFile file(out);
+Exported export_speedscope(const std::vector<std::string>& paths, OutFile& out, unsigned threads,
+                           Control* control) {
   Timeline timeline;
   timeline.read(paths, threads, [](const Event&, std::string&) {}, control);
-  timeline.sort();
+  timeline.arrange();
   std::string head =
       "{\"$schema\":\"https://www.speedscope.app/"
       "file-format-schema.json\",\"exporter\":\"dftracer\","
@@ -102,28 +100,34 @@ Exported export_speedscope(const std::vector<std::string>& paths, const std::str
     append_escaped(head, timeline.words[i].category);
     head += "\"}";
   }
-  file.write(head + "]},\"profiles\":[");
-  bool first = true;
-  for (std::size_t at = 0; at < timeline.items.size();) {
-    std::size_t end = at;
-    const std::uint32_t track = timeline.items[at].track;
-    while (end < timeline.items.size() && timeline.items[end].track == track) ++end;
-    std::vector<Item> lane(timeline.items.begin() + static_cast<std::ptrdiff_t>(at),
-                           timeline.items.begin() + static_cast<std::ptrdiff_t>(end));
-    const std::string name = profile_name(timeline, timeline.tracks[track]);
-    for (int number = 0; !lane.empty(); ++number) {
-      const std::string lane_name =
-          number == 0 ? name : name + " crossing " + std::to_string(number);
-      lane = write_lane(timeline, lane, lane_name, file, first);
+  out.write(head + "]},\"profiles\":[");
+  // One after the other, in the order of the processes.
+  const auto& order = timeline.order;
+  std::vector<std::pair<std::size_t, std::size_t>> ranges;
+  for (std::size_t from = 0, to = 0; from < order.size(); from = to) {
+    const std::uint32_t track = timeline.items[order[from]].track;
+    for (to = from; to < order.size() && timeline.items[order[to]].track == track; ++to) {
     }
-    at = end;
+    ranges.emplace_back(from, to);
   }
-  file.write("\n]}\n");
+  const auto track_of = [&](const auto& range) -> const Track& {
+    return timeline.tracks[timeline.items[order[range.first]].track];
+  };
+  std::stable_sort(ranges.begin(), ranges.end(), [&](const auto& a, const auto& b) {
+    return timeline.processes[track_of(a).process].place <
+           timeline.processes[track_of(b).process].place;
+  });
+  bool first = true;
+  for (const auto& range : ranges) {
+    const std::string name = profile_name(timeline, track_of(range));
+    write_profile(timeline, range.first, range.second, name, out, first);
+  }
+  out.write("\n]}\n");
   Exported done;
-  done.events = done.records = timeline.items.size();
-  done.bytes = file.size();
+  done.events = done.records = order.size();
+  done.bytes = out.size();
   done.outcome = std::move(timeline.outcome);
-  file.commit();
+  out.commit();
   return done;
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 }  // namespace
 
-OutFile::OutFile(std::string path) : path_(std::move(path)) {
+OutFile::OutFile(std::string path) : path_(std::move(path)), counts_only_(false) {
   struct stat facts{};
   // A pipe or a device takes what is written as it comes.
   const bool special = ::stat(path_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode);
@@ -28,6 +28,13 @@ OutFile::OutFile(std::string path) : path_(std::move(path)) {
   if (file_ == nullptr) fail(path_);
 }
 
+OutFile::OutFile(int fd) : counts_only_(false) {
+  const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  if (own < 0) fail("output");
+  file_ = ::fdopen(own, "wb");
+  if (file_ == nullptr) fail("output");
+}
+
 OutFile::~OutFile() {
   if (file_ != nullptr) std::fclose(file_);
   if (!committed_ && part_ != path_) ::unlink(part_.c_str());
@@ -35,7 +42,7 @@ OutFile::~OutFile() {
 
 void OutFile::write(std::string_view text) {
   if (text.empty()) return;
-  if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) fail(path_);
+  if (!counts_only_ && std::fwrite(text.data(), 1, text.size(), file_) != text.size()) fail(path_);
   size_ += text.size();
 }
 

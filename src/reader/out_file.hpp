@@ -1,4 +1,4 @@
-// A file that is written beside its place and put there when it is whole.
+// A file that is written beside its place and put there when it is whole; or a stream.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -10,6 +10,10 @@ namespace dft::reader {
 class OutFile {
  public:
   explicit OutFile(std::string path);
+  // Goes where a descriptor goes, as it comes: to a pipe, or stdout. The descriptor stays open.
+  explicit OutFile(int fd);
+  // Counts, and goes nowhere.
+  OutFile() = default;
   ~OutFile();  // removes what was not committed
   OutFile(const OutFile&) = delete;
   OutFile& operator=(const OutFile&) = delete;
@@ -24,6 +28,7 @@ class OutFile {
   std::string path_;
   std::string part_;
   std::FILE* file_ = nullptr;
+  bool counts_only_ = true;
   bool committed_ = false;
   std::uint64_t size_ = 0;
 };

@@ -1,28 +1,25 @@
-"""Several traces, or a part of them, as the one stream that the Perfetto UI reads."""
+"""What `view` knows of traces before it reads them, and the one stream that the UI gets."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
 import struct
+import threading
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from dftracer import _reader
 from dftracer.errors import DFTracerError
-from dftracer.trace.lines import Health, read_lines
 
-_BATCH = 8192  # lines
-_OPENING = 64  # lines that are looked at to see what a file is
-_ENDS = (b"}\n", b"},\n", b"}\r\n", b"},\r\n")
+_OPENING = 1 << 20  # bytes of text that are looked at to see what a file is
+_PIECE = 1 << 16
 _UNITS = {"NS": 1e9, "US": 1e6, "MS": 1e3, "SEC": 1.0}
-# The keys that we write first in a line; of a foreign line at worst too much is shown.
 _TS = re.compile(rb'"ts"\s*:\s*"?(-?[\d.]+)')
-_DUR = re.compile(rb'"dur"\s*:\s*"?([\d.]+)')
-_PID = re.compile(rb'"pid"\s*:\s*"?(-?\d+)')
 
 
 @dataclass
@@ -35,15 +32,11 @@ class Part:
     label: str = ""
     first: float | None = None  # seconds of the Unix epoch
     last: float | None = None
-    units: float = 1e6  # a second
-    by_lines: bool = True  # one record a line, so that it can be joined and cut
-    health: Health = field(default_factory=Health)
-    skipped: int = 0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What of the traces is wanted: seconds of the Unix epoch, and processes; None for all."""
+    """What of the traces is wanted: seconds after the first event, and processes; None for all."""
 
     begin: float | None = None
     end: float | None = None
@@ -55,12 +48,14 @@ class Choice:
 
 def look(path: Path) -> Part:
     part = Part(path)
-    part.size, tail = _measure(path)
-    lines = list(itertools.islice(read_lines(path), _OPENING))
-    part.by_lines = _is_by_lines(lines)
+    try:
+        part.size, head, tail = _measure(path)
+    except OSError as error:
+        raise DFTracerError(f"{path}: {error.strerror}") from None
     strings: dict[str, str] = {}
     command = program = rank = ""
-    for line in lines if part.by_lines else ():
+    units = 1e6
+    for line in head.split(b"\n"):
         record = _parse(line)
         args = record.get("args")
         args = args if isinstance(args, dict) else {}
@@ -72,7 +67,7 @@ def look(path: Path) -> Part:
         elif name == "PR" and subject == "rank":
             rank = f"rank {args.get('value')}"
         elif name == "CM" and subject == "time_metric":
-            part.units = _UNITS.get(str(args.get("value")), 1e6)
+            units = _UNITS.get(str(args.get("value")), 1e6)
         elif name == "start":
             command = str(args.get("cmd_hash", ""))  # the last: an exec continues the file
         pid = record.get("pid")
@@ -84,9 +79,9 @@ def look(path: Path) -> Part:
     words = strings.get(command, "").replace(";", " ") or program
     part.label = ": ".join(text for text in (rank, words) if text)
     times = [float(text) for text in _TS.findall(tail)]
-    part.last = max(times) / part.units if times else None
+    part.last = max(times) / units if times else None
     if part.first is not None:
-        part.first /= part.units
+        part.first /= units
     return part
 
 
@@ -98,97 +93,89 @@ def _parse(line: bytes) -> dict[str, object]:
     return record if isinstance(record, dict) else {}
 
 
-def _is_by_lines(lines: Sequence[bytes]) -> bool:
-    """Not a whole JSON document, such as torch.profiler writes."""
-    for line in lines:
-        text = line.strip()
-        if text not in (b"", b"["):
-            return text.startswith(b"{") and text.endswith((b"}", b"},")) and b'"ph"' in text
-    return True
-
-
-def _measure(path: Path) -> tuple[int, bytes]:
-    """The size of the text, and its end. Our members tell their sizes; others are estimated."""
+def _measure(path: Path) -> tuple[int, bytes, bytes]:
+    """The size of the text, its head and its end. Our members tell their sizes; those of others are
+    estimated from a first piece."""
     with open(path, "rb") as file:
         total = os.fstat(file.fileno()).st_size
-        if file.read(2) != b"\x1f\x8b":
-            file.seek(max(0, total - 65536))
-            return total, file.read()
+        data = file.read(_OPENING)
+        if data[:2] != b"\x1f\x8b":
+            file.seek(max(0, total - _PIECE))
+            return total, data, file.read()
+        share, head = _inflate(data)
         at = plain = last = 0
         while at < total:
             file.seek(at)
-            head = file.read(24)
-            ours = len(head) == 24 and head[:4] == b"\x1f\x8b\x08\x04" and head[12:14] == b"DF"
-            size = struct.unpack_from("<I", head, 16)[0] if ours else 0
+            member = file.read(24)
+            ours = member[:4] == b"\x1f\x8b\x08\x04" and member[12:14] == b"DF"
+            ours = ours and len(member) == 24
+            size = struct.unpack_from("<I", member, 16)[0] if ours else 0
             if size < 24 or at + size > total:
-                file.seek(at)
-                share, text = _inflate(file.read(1 << 20))
-                return plain + int((total - at) * share), text
+                return plain + int((total - at) * share), head, head
             file.seek(at + size - 4)
             plain += struct.unpack("<I", file.read(4))[0]
             at, last = at + size, at
         file.seek(last)
-        return plain, _inflate(file.read(at - last))[1][-65536:]
+        return plain, head, _inflate(file.read(at - last))[1][-_PIECE:]
 
 
 def _inflate(data: bytes) -> tuple[float, bytes]:
-    """How much text a byte holds, and the text of the first member."""
-    decoder = zlib.decompressobj(wbits=31)
-    try:
-        text = decoder.decompress(data)
-    except zlib.error:
-        return 1.0, b""
-    used = len(data) - len(decoder.unused_data)
+    """How much text a byte of gzip holds, and the first of it: a megabyte can hold a thousand."""
+    text = b""
+    used = 0
+    while data and len(text) < _OPENING:
+        decoder = zlib.decompressobj(wbits=31)
+        try:
+            text += decoder.decompress(data, _OPENING - len(text))
+        except zlib.error:
+            break
+        rest = decoder.unconsumed_tail or decoder.unused_data
+        used += len(data) - len(rest)
+        if decoder.unconsumed_tail:
+            break
+        data = rest
     return (len(text) / used if used else 1.0), text
 
 
-def joined(parts: Sequence[Part], choice: Choice) -> Iterator[bytes]:
-    """The stream. One `[` at its start: the importer stops at a second one."""
-    if len(parts) == 1 and not parts[0].by_lines:
-        if choice:
-            raise DFTracerError(f"{parts[0].path} is one JSON document, which cannot be cut")
-        for batch in _batches(read_lines(parts[0].path, parts[0].health)):
-            yield b"".join(batch)
-        return
-    yield b"[\n"
-    for part in parts:
-        if not part.by_lines:
-            raise DFTracerError(f"{part.path} is one JSON document, which cannot be joined")
-        for batch in _batches(read_lines(part.path, part.health)):
-            kept = [line for line in batch if line.startswith(b"{") and line.endswith(_ENDS)]
-            if len(kept) != len(batch):
-                part.skipped += _count_broken(batch, kept)
-            if choice:
-                kept = [line for line in kept if _is_wanted(line, choice, part.units)]
-            if kept:
-                yield b"".join(kept)
+def options(choice: Choice) -> dict[str, Any]:
+    def nanoseconds(seconds: float | None) -> int | None:
+        return None if seconds is None else round(seconds * 1e9)
+
+    return {
+        "begin": nanoseconds(choice.begin),
+        "end": nanoseconds(choice.end),
+        "pids": None if choice.pids is None else sorted(choice.pids),
+    }
 
 
-def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    source = iter(lines)
-    while batch := list(itertools.islice(source, _BATCH)):
-        if not batch[-1].endswith(b"\n"):
-            batch[-1] += b"\n"
-        yield batch
+def count(paths: Sequence[Path], choice: Choice, limit: int) -> dict[str, Any]:
+    """What the stream will be: its size, events and damage. Gives up above the limit."""
+    return _reader.view(paths, None, limit=limit, **options(choice))
 
 
-def _count_broken(batch: list[bytes], kept: list[bytes]) -> int:
-    brackets = sum(line.strip() in (b"", b"[", b"]", b",") for line in batch)
-    return len(batch) - len(kept) - brackets
+def stream(paths: Sequence[Path], choice: Choice, limit: int) -> Iterator[bytes]:
+    """The stream, piece by piece. The reader works on a thread of its own, as fast as they are
+    taken; to end early, close this generator."""
+    source, sink = os.pipe()
+    failures: list[BaseException] = []
 
+    def write() -> None:
+        try:
+            done = _reader.view(paths, sink, limit=limit, **options(choice))
+            if done["too_large"]:
+                raise OSError("the trace has grown above the limit")
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            os.close(sink)
 
-def _is_wanted(line: bytes, choice: Choice, units: float) -> bool:
-    if choice.pids is not None:
-        pid = _PID.search(line)
-        if pid is None or int(pid[1]) not in choice.pids:
-            return False
-    begins = _TS.search(line)
-    if begins is None or b'"ph":"M"' in line:
-        return True
-    time = float(begins[1]) / units
-    if choice.end is not None and time > choice.end:
-        return False
-    if choice.begin is None or time >= choice.begin:
-        return True
-    lasts = _DUR.search(line)
-    return lasts is not None and time + float(lasts[1]) / units >= choice.begin
+    worker = threading.Thread(target=write, daemon=True)
+    worker.start()
+    try:
+        while piece := os.read(source, _PIECE):
+            yield piece
+    finally:
+        os.close(source)  # a writer that is still at work gets an error, and ends
+        worker.join()
+    if failures:
+        raise failures[0]

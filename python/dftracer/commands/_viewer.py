@@ -36,6 +36,26 @@ location.replace("/#!/?url=" + encodeURIComponent(location.origin + %s) + %s);
 """
 # What the UI does first: it shows the processes' threads, not one bar for each process.
 _UNFOLD = '[{"id":"dev.perfetto.ExpandTracksByRegex","args":[".*"]}]'
+# The UI has the process with the most slices first. The trace has them in an order that says more,
+# which is that of the UI's own numbers for them.
+_ORDER = b"""<script>
+(function order() {
+  const trace = window.app && app.trace;
+  if (!trace || app.isLoadingTrace) {
+    setTimeout(order, 200);
+    return;
+  }
+  try {
+    const workspace = trace.currentWorkspace || trace.workspace;
+    const number = (node) => Number((/^\\/process_(\\d+)$/.exec(node.uri || "") || [])[1]);
+    const rows = workspace.children.filter((node) => number(node) >= 0);
+    rows.sort((a, b) => number(a) - number(b)).forEach((node) => workspace.addChildLast(node));
+  } catch (error) {
+    console.warn("the processes keep the order of the UI", error);
+  }
+})();
+</script>
+"""
 
 
 def find_ui() -> Path | None:
@@ -69,6 +89,7 @@ class Viewer(http.server.ThreadingHTTPServer):
         token = secrets.token_urlsafe(12)
         self.open_path = f"/open/{token}"
         self.trace_path = f"/trace/{token}/{urllib.parse.quote(title, safe='')}"
+        self.opened = threading.Event()  # a page has asked for it
         self.sent = threading.Event()  # the whole trace has gone to a page
         self.last_request = time.monotonic()
         super().__init__(("127.0.0.1", port), _Handler)
@@ -105,6 +126,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return
         path = urllib.parse.urlsplit(self.path).path
         if path == self.server.open_path:
+            self.server.opened.set()
             text = _OPEN % (repr(self.server.trace_path), repr(self.server.commands))
             self._send(200, "text/html; charset=utf-8", text.encode(), with_body)
         elif path == self.server.trace_path:
@@ -158,6 +180,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if body is None:
             self._refuse(404, "there is no such file")
             return
+        if relative == "index.html":
+            body += _ORDER
         self._send(200, _TYPES.get(file.suffix, "application/octet-stream"), body, with_body)
 
     def _send_trace(self, with_body: bool) -> None:

@@ -8,12 +8,14 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dftracer import _reader
 from dftracer.commands import reading
-from dftracer.commands.reading import DAMAGED, bytes_text, counted
+from dftracer.commands._terminal import is_terminal
+from dftracer.commands.reading import DAMAGED, bytes_text, counted, printable
 from dftracer.errors import DFTracerError
 from dftracer.trace.table import Damage, Trace
 
@@ -40,7 +42,9 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser)
     parser.add_argument("--to", choices=sorted(FORMATS), required=True, help="the format")
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the file to write")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", required=True, help="the file to write; - is stdout"
+    )
     parser.add_argument(
         "--partition",
         action="store_true",
@@ -51,6 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.partition and args.to != "parquet":
         raise DFTracerError("--partition is for --to parquet")
+    if args.output == "-":
+        return _to_stdout(args)
     traces = reading.open_traces(args)
     output = Path(args.output)
     if any(output.exists() and os.path.samefile(output, trace) for trace in traces):
@@ -66,9 +72,38 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({**facts, "format": args.to, "output": str(output)}))
     else:
         size = bytes_text(facts["bytes"])
-        print(f"{output}: {counted(events, 'event')} of {counted(len(traces), 'file')}, {size}")
+        name = printable(str(output))
+        print(f"{name}: {counted(events, 'event')} of {counted(len(traces), 'file')}, {size}")
     if events != found:
-        print(f"dftracer: {output}: {found:,} events instead of {events:,}", file=sys.stderr)
+        name = printable(str(output))
+        print(f"dftracer: {name}: {found:,} events instead of {events:,}", file=sys.stderr)
+        return DAMAGED
+    return reading.tell_damage(damage)
+
+
+def _to_stdout(args: argparse.Namespace) -> int:
+    """What stdout gets is the trace alone; a terminal would act on its bytes."""
+    if args.partition:
+        raise DFTracerError("--partition makes a directory, which stdout is not")
+    if is_terminal(sys.stdout):
+        raise DFTracerError("stdout is a terminal: send it into a file or a pipe")
+    traces = reading.open_traces(args, data=True)
+    sys.stdout.flush()
+    if args.to == "parquet":
+        # Its writer goes back and forth in the file.
+        with tempfile.TemporaryDirectory() as directory:
+            whole = Path(directory) / "events.parquet"
+            events, found, damage = _to_parquet(traces, whole, args.threads, False)
+            with open(whole, "rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+    else:
+        events, found, damage = _to_file(args.to, traces, sys.stdout.fileno(), args.threads)
+    if args.json:
+        facts = {"events": events, "written": found, "format": args.to, "output": "-"}
+        print(json.dumps(facts), file=sys.stderr)
+    if events != found:
+        print(f"dftracer: stdout: {found:,} events instead of {events:,}", file=sys.stderr)
         return DAMAGED
     return reading.tell_damage(damage)
 
@@ -78,12 +113,17 @@ def _size(output: Path) -> int:
     return sum(part.stat().st_size for part in parts)
 
 
-def _to_file(form: str, traces: list[Path], output: Path, threads: int) -> tuple[int, int, Damage]:
+def _to_file(
+    form: str, traces: list[Path], output: Path | int, threads: int
+) -> tuple[int, int, Damage]:
     bar = reading.progress_bar(traces)
     try:
         done = _reader.export(form, traces, output, threads=threads, progress=bar)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise DFTracerError(f"{output}: {error.strerror or error}", 1) from None
+        name = "stdout" if isinstance(output, int) else output
+        raise DFTracerError(f"{name}: {error.strerror or error}", 1) from None
     finally:
         reading.end_progress(bar)
     events = int(done["total"]["events"])

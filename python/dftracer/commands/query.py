@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dftracer.commands import reading
+from dftracer.commands._terminal import is_terminal
 from dftracer.errors import DFTracerError
 from dftracer.trace.summary import TraceSummary, summarise_all
 from dftracer.trace.table import COLUMNS, Trace
@@ -66,13 +70,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser, json=False)
     parser.add_argument("--format", choices=FORMATS, default=None, help="of the answer")
     parser.add_argument("--json", action="store_true", help="the same as --format json")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the answer there")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write it there; - is stdout")
 
 
 def run(args: argparse.Namespace) -> int:
     form = args.format or ("json" if args.json else _form_of(args.output))
+    output = None if args.output == "-" else args.output
     if form == "parquet" and not args.output:
         raise DFTracerError("--format parquet needs a file: -o FILE")
+    if form == "parquet" and output is None and is_terminal(sys.stdout):
+        raise DFTracerError("stdout is a terminal: send it into a file or a pipe")
     connection = connect()
     import duckdb
 
@@ -84,12 +91,12 @@ def run(args: argparse.Namespace) -> int:
         add_small_tables(connection, summarise_all(traces, threads=args.threads))
     try:
         if form == "parquet":
-            write_parquet(connection, args.sql, args.output)
+            write_parquet(connection, args.sql, output)
         else:
             answer = connection.execute(args.sql)
             if not answer.description:
                 raise DFTracerError("this SQL has no answer to show; ask with SELECT")
-            write(answer, form, args.output)
+            write(answer, form, output)
     except duckdb.Error as error:
         raise DFTracerError(" ".join(str(error).split("\n")[0].split()), exit_code=1) from None
     damage = trace.damage
@@ -216,7 +223,15 @@ def write(answer: Any, form: str, output: str | None) -> None:
         raise DFTracerError(f"{output or 'stdout'}: {error.strerror or error}", 1) from None
 
 
-def write_parquet(connection: Any, sql: str, output: str) -> None:
+def write_parquet(connection: Any, sql: str, output: str | None) -> None:
+    if output is None:  # its writer goes back and forth in the file
+        with tempfile.TemporaryDirectory() as directory:
+            whole = os.path.join(directory, "answer.parquet")
+            write_parquet(connection, sql, whole)
+            with open(whole, "rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
     place = output.replace("'", "''")
     connection.execute(f"copy ({sql.strip().rstrip(';')}) to '{place}' (format parquet)")
 

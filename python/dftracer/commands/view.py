@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from dftracer.commands import reading
-from dftracer.commands._stream import Choice, Part, joined, look
+from dftracer.commands._stream import Choice, Part, count, look, stream
 from dftracer.commands._terminal import (
-    Progress,
     bytes_text,
     counted,
     duration_text,
@@ -24,7 +23,8 @@ from dftracer.commands._terminal import (
 )
 from dftracer.commands.recover import recover_directory
 from dftracer.errors import DFTracerError
-from dftracer.trace.lines import Health, find_traces
+from dftracer.trace.files import find_traces
+from dftracer.trace.table import Damage
 
 EXAMPLES = """\
   dftracer view traces                       everything in a directory, on one timeline
@@ -105,18 +105,21 @@ def run(args: argparse.Namespace) -> int:
             f"{printable(str(parts[0].path))} at https://ui.perfetto.dev, which reads it as it is",
             1,
         )
-    choice = _choose(args, parts)
-    if len(parts) > 1:
-        whole = next((part for part in parts if not part.by_lines), None)
-        if whole is not None:
-            raise DFTracerError(f"{whole.path} is one JSON document, which cannot be joined")
+    choice = _choose(args)
     size = sum(part.size for part in parts)
-    if choice:
-        # What a cut leaves is only known once it is made.
-        size = _cut_size(parts, choice, args.limit)
-    if size > args.limit:
+    # What a part is only reading tells.
+    if not choice and size > args.limit:
         raise DFTracerError(_too_large(parts, choice, size, args.limit))
-    return _serve(args, ui, parts, choice, size)
+    found = count([part.path for part in parts], choice, args.limit)
+    if found["too_large"]:
+        raise DFTracerError(_too_large(parts, choice, max(size, args.limit), args.limit))
+    if choice.pids is not None and not choice.pids & set(found["pids"]):
+        some = ", ".join(map(str, found["pids"][:10]))
+        raise DFTracerError(f"no trace of process {min(choice.pids)}; there are {some}")
+    if choice and found["events"] == 0:
+        raise DFTracerError("nothing of the trace is in this part", 1)
+    reading.tell_damage(Damage.of(found))
+    return _serve(args, ui, parts, choice, found)
 
 
 def _find(paths: Sequence[str], *, recover: bool, run: str | None = None) -> list[Part]:
@@ -132,47 +135,14 @@ def _find(paths: Sequence[str], *, recover: bool, run: str | None = None) -> lis
     return [look(path) for path in traces]
 
 
-def _choose(args: argparse.Namespace, parts: Sequence[Part]) -> Choice:
-    pids = None
-    if args.pid is not None:
-        pids = frozenset(args.pid)
-        known = {part.pid for part in parts}
-        # A file that was merged has more processes than its first one.
-        if len(parts) > 1 and not pids & known:
-            some = ", ".join(map(str, sorted(known)[:10]))
-            raise DFTracerError(f"no trace of process {min(pids)}; there are {some}")
-    if args.begin is None and args.end is None:
-        return Choice(pids=pids)
+def _choose(args: argparse.Namespace) -> Choice:
     if args.begin is not None and args.end is not None and args.end <= args.begin:
         raise DFTracerError("--to is before --from")
-    firsts = [part.first for part in parts if part.first is not None]
-    if not firsts:
-        raise DFTracerError("the traces have no times to be cut by", 1)
-    start = min(firsts)
-    return Choice(
-        start + args.begin if args.begin is not None else None,
-        start + args.end if args.end is not None else None,
-        pids,
-    )
-
-
-def _cut_size(parts: Sequence[Part], choice: Choice, limit: int) -> int:
-    total = 0
-    has_events = False
-    with Progress("cutting", limit) as progress:
-        for piece in joined(parts, choice):
-            total += len(piece)
-            has_events = has_events or b'"ts"' in piece  # names of things are always there
-            progress.advance(len(piece))
-            if total > limit:
-                break
-    if not has_events:
-        raise DFTracerError("nothing of the trace is in this part", 1)
-    return total
+    return Choice(args.begin, args.end, None if args.pid is None else frozenset(args.pid))
 
 
 def _too_large(parts: Sequence[Part], choice: Choice, size: int, limit: int) -> str:
-    more = "more than " if choice else ""
+    more = "" if size > limit else "more than "
     lines = [
         f"{more}{bytes_text(size)} of text, and the UI takes about {bytes_text(limit)}; "
         "choose a part:"
@@ -181,7 +151,7 @@ def _too_large(parts: Sequence[Part], choice: Choice, size: int, limit: int) -> 
         lines.append("  a shorter time, or fewer processes; or --limit, at your own risk")
         return "\n".join(lines)
     times = [(part.first, part.last) for part in parts if part.first and part.last]
-    if times:
+    if times and size > limit:
         passed = max(last for _, last in times) - min(first for first, _ in times)
         share = passed * limit / size * 0.9
         lines.append(
@@ -198,20 +168,16 @@ def _too_large(parts: Sequence[Part], choice: Choice, size: int, limit: int) -> 
 
 
 def _serve(
-    args: argparse.Namespace, ui: os.PathLike[str], parts: list[Part], choice: Choice, size: int
+    args: argparse.Namespace, ui: Path, parts: list[Part], choice: Choice, found: dict[str, Any]
 ) -> int:
-    from pathlib import Path
-
     from dftracer.commands._viewer import Viewer
 
     def trace() -> Iterator[bytes]:
-        fresh = [replace(part, health=Health(), skipped=0) for part in parts]
-        yield from joined(fresh, choice)
-        _tell_damage(fresh)
+        return stream([part.path for part in parts], choice, args.limit)
 
     try:
         server = Viewer(
-            Path(ui),
+            ui,
             _title(args.paths),
             trace,
             port=args.port,
@@ -219,25 +185,27 @@ def _serve(
         )
     except OSError as error:
         raise DFTracerError(f"port {args.port}: {error.strerror}") from None
-    about = (
-        f"{counted(len(parts), 'trace')}, {'' if choice else 'about '}{bytes_text(size)} of text"
-    )
+    about = f"{counted(len(parts), 'trace')}, {bytes_text(found['bytes'])} of text"
     print(f"{about}: {styled(server.address, 'bold')}")
     if os.environ.get("SSH_CONNECTION") or args.no_browser:
         port = server.server_port
         print(f"from elsewhere: ssh -L {port}:127.0.0.1:{port} {os.uname().nodename}, and open it")
     print("Ctrl-C ends it" if not args.once else "ends when the page has loaded it", flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    if not args.no_browser:
-        _open_browser(server.address)
+    door = None if args.no_browser else _open_browser(server.address)
     try:
         while not (args.once and server.sent.is_set()) or (
             time.monotonic() < server.last_request + _LINGER
         ):
+            if door is not None and server.opened.is_set():
+                door.unlink(missing_ok=True)
+                door = None
             time.sleep(0.1)
     except KeyboardInterrupt:
         print()
     finally:
+        if door is not None:
+            door.unlink(missing_ok=True)
         server.shutdown()
         server.server_close()
     return 0
@@ -248,26 +216,32 @@ def _title(paths: Sequence[str]) -> str:
     return f"{name} and {len(paths) - 1} more" if len(paths) > 1 else name
 
 
-def _tell_damage(parts: Sequence[Part]) -> None:
-    for part in parts:
-        what = []
-        if part.health.corrupt:
-            what.append("damaged")
-        if part.health.truncated:
-            what.append("cut short")
-        if part.skipped:
-            what.append(counted(part.skipped, "broken line") + " left out")
-        if what:
-            name = printable(str(part.path))
-            print(f"dftracer: {name}: {', '.join(what)}; shown as far as it goes", file=sys.stderr)
-
-
-def _open_browser(address: str) -> None:
-    """Only a browser with windows: one in this terminal could not show it."""
+def _open_browser(address: str) -> Path | None:
+    """Only a browser with windows: one in this terminal could not show it. The file that it is
+    given has to be removed once it was read."""
     if not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
         print("no display here: open the address in a browser")
-        return
+        return None
     import webbrowser
 
-    if not webbrowser.open(address):
+    door = _make_door(address)
+    if not webbrowser.open(door.as_uri()):
         print("no browser was found: open the address in one")
+    return door
+
+
+def _make_door(address: str) -> Path:
+    """A page that leads to the address. The browser's arguments are everyone's to read (ps), and
+    the address is the key to the trace; this file is its owner's alone."""
+    import tempfile
+
+    home = os.path.expanduser("~")
+    # Browsers in a sandbox of their own (snap) read the home directory, and not /tmp.
+    directory = home if os.path.isdir(home) and os.access(home, os.W_OK) else None
+    handle, name = tempfile.mkstemp(".html", "dftracer-view-", directory)  # mode 0600
+    with open(handle, "w", encoding="ascii") as file:
+        file.write(
+            '<!doctype html><meta charset="utf-8"><title>dftracer view</title>'
+            f'<meta http-equiv="refresh" content="0; url={address}">\n'
+        )
+    return Path(name)
