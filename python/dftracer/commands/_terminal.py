@@ -52,6 +52,12 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
+def complain(error: object) -> None:
+    """A message of one line or several, which may name files."""
+    text = "\n".join(map(printable, str(error).split("\n")))
+    print(f"dftracer: {text}", file=sys.stderr)
+
+
 def columns_of(text: str) -> int:
     """Columns that a printable text takes: East Asian characters take two."""
     if text.isascii():

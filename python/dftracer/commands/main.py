@@ -149,7 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except DFTracerError as error:
-        print(f"dftracer: {error}", file=sys.stderr)
+        _complain(error)
         return error.exit_code
     except BrokenPipeError:
         # The reader (head, less) has seen enough; Python would complain when it closes stdout.
@@ -157,11 +157,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
-        print(f"dftracer: {where}{error.strerror or error}", file=sys.stderr)
+        _complain(f"{where}{error.strerror or error}")
         _mute(sys.stdout)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _complain(error: object) -> None:
+    from dftracer.commands._terminal import complain
+
+    complain(error)
 
 
 def _mute(stream: Any) -> None:

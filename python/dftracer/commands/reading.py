@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from dftracer.commands._terminal import bytes_text, counted, printable, shorten, styled
+from dftracer.commands._terminal import (
+    bytes_text,
+    complain,
+    counted,
+    printable,
+    shorten,
+    styled,
+)
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import find_traces, siblings
 from dftracer.trace.table import Damage
@@ -23,6 +30,7 @@ __all__ = [
     "add_run",
     "bold",
     "bytes_text",
+    "complain",
     "counted",
     "dim",
     "duration_text",
@@ -151,14 +159,14 @@ def finish_dead(paths: Iterable[str], to: TextIO) -> None:
             found = recover_directory(directory)
         except DFTracerError as error:
             # What is already in the files can be shown all the same.
-            print(f"dftracer: {error}", file=sys.stderr)
+            complain(error)
             continue
         if found.broken:
-            print(f"dftracer: {directory}: {found.broken} unreadable spools", file=sys.stderr)
+            complain(f"{directory}: {found.broken} unreadable spools")
         if found.recovered:
             dead = counted(found.recovered, "dead process", "dead processes")
             events = counted(found.events, "event")
-            print(f"{directory}: {dead} finished, {events} recovered\n", file=to)
+            print(f"{printable(directory)}: {dead} finished, {events} recovered\n", file=to)
 
 
 def _has_spool(directory: str) -> bool:
@@ -185,10 +193,6 @@ def tell_damage(damage: Damage, limit: int = 5) -> int:
             file=sys.stderr,
         )
     return DAMAGED
-
-
-def complain(error: object) -> None:
-    print(f"dftracer: {error}", file=sys.stderr)
 
 
 def problem_text(problem: dict[str, object]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dftracer import _library
-from dftracer.commands._terminal import printable
+from dftracer.commands._terminal import complain, printable
 from dftracer.errors import DFTracerError
 
 EXAMPLES = """\
@@ -84,9 +84,10 @@ def _recover_directory(directory: str, args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"directory": directory, **found._asdict()}))
     elif found.broken:
-        print(f"{directory}: {describe(found)}", file=sys.stderr if args.quiet else sys.stdout)
+        name = printable(directory)
+        print(f"{name}: {describe(found)}", file=sys.stderr if args.quiet else sys.stdout)
     elif not args.quiet:
-        print(f"{directory}: {describe(found)}")
+        print(f"{printable(directory)}: {describe(found)}")
     code = 1 if found.broken else 0
     if args.files:
         from dftracer.trace.files import find_traces, is_being_written
@@ -116,7 +117,7 @@ def _guarded(
     try:
         return work(path, args)
     except DFTracerError as error:
-        print(f"dftracer: {error}", file=sys.stderr)
+        complain(error)
         return error.exit_code
 
 

@@ -114,10 +114,10 @@ def _write_page(args: argparse.Namespace, report: Report, comparison: Comparison
         if args.output:
             raise
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        print(f"dftracer: no page {path}: {reason}", file=sys.stderr)
+        reading.complain(f"no page {path}: {reason}")
         return
     to = sys.stderr if args.json else sys.stdout
-    print(f"\npage      {path}, {reading.bytes_text(size)}", file=to)
+    print(f"\npage      {reading.printable(path)}, {reading.bytes_text(size)}", file=to)
 
 
 def page_name(trace: str) -> str:
