@@ -15,13 +15,18 @@ std::string_view last_part(std::string_view path) {
   return slash == std::string_view::npos || path.size() == 1 ? path : path.substr(slash + 1);
 }
 
-// The words of a command, which stand between semicolons; of the program its name alone.
-std::string words_of(const std::string& command) {
-  const std::size_t first = command.find(';');
-  std::string words(last_part(std::string_view(command).substr(0, first)));
-  if (first != std::string::npos) words += command.substr(first);
+// The words of a command, which stand between semicolons; of a program or script its name alone.
+std::string words_of(std::string_view command) {
+  std::string words;
+  for (int i = 0; !command.empty(); ++i) {
+    const std::size_t end = std::min(command.find(';'), command.size());
+    std::string_view word = command.substr(0, end);
+    if (i == 0 || (i == 1 && word.ends_with(".py"))) word = last_part(word);
+    if (i != 0) words += ' ';
+    words += word;
+    command.remove_prefix(std::min(end + 1, command.size()));
+  }
   for (char& c : words) {
-    if (c == ';') c = ' ';
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   }
   if (words.size() <= kLongest) return words;

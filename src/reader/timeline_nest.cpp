@@ -175,7 +175,7 @@ void Timeline::number_tracks() {
     track.label = track.name;
     if (track.label.empty()) track.label = track.alias;
     if (track.label.empty() || track.label == digits) {
-      track.label = track.tid == process.pid ? "main thread" : "thread " + digits;
+      track.label = track.tid == process.pid ? "main" : "thread " + digits;
     } else if (track.name.starts_with(std::to_string(track.tid % kThreads) + " crossing")) {
       track.label = "thread " + track.name;
     }

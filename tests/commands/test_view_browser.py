@@ -21,9 +21,12 @@ import multiprocessing, os, time
 from dftracer.python import dftracer
 
 def load(n, queue):
+    log = dftracer.initialize_log()
     for batch in range(6):
+        start = log.get_time()
         with open(f"shard-{n}", "rb") as file:
             data = file.read(1 << 19)
+        log.log_event("item", "data", start, log.get_time() - start, {"batch": batch})
         time.sleep(0.002)
         queue.put(len(data))
 
@@ -110,7 +113,14 @@ def test_the_slices_are_on_the_screen(tmp_path: Path) -> None:
             text = page.wait_for(
                 "document.body.innerText.includes('train.py') && document.body.innerText"
             )
-            assert text.count("train.py") >= 3  # one track for each process
+            # The program above its workers, whichever has the most slices.
+            places = [text.index(row) for row in ("main: python train.py", "worker 0", "worker 1")]
+            assert places == sorted(places)
+            paths = (
+                "select count(*) as n from slice join args using (arg_set_id)"
+                " where key = 'args.fname' and string_value like '%/shard-_'"
+            )
+            assert page.evaluate(QUERY % paths) >= 12
             assert page.wait_for(COLOURED) > 1000
             outside = [
                 url

@@ -136,6 +136,16 @@ def test_spans_in_nanoseconds(perfetto: Importer, random_spans: Path, tmp_path: 
     assert perfetto.load(trace.path).slices == slices(trace)
 
 
+@pytest.mark.parametrize("metric", ["MS", "SEC"])
+def test_spans_of_one_clock_unit_get_no_invented_thread(
+    perfetto: Importer, random_spans: Path, tmp_path: Path, metric: str
+) -> None:
+    run(random_spans, 5000, cwd=tmp_path, env={"DFTRACER_TIME_METRIC": metric})
+    trace = traces.read_one(tmp_path)
+    assert {event["tid"] for event in trace.events} == {trace.one("start")["pid"]}
+    assert perfetto.load(trace.path).slices == slices(trace)
+
+
 def test_crossing_spans_are_all_shown(
     perfetto: Importer, random_spans: Path, tmp_path: Path
 ) -> None:

@@ -330,6 +330,17 @@ def test_roles_are_those_of_the_report(tmp_path: Path) -> None:
     assert roles == {pid: name.split(":")[0].split(" ")[0] for name, pid in ROWS}
 
 
+def test_a_script_is_named_without_its_directory(tmp_path: Path, perfetto: Importer) -> None:
+    records = process(7, [{"name": "x", "ts": EPOCH, "dur": 1}])
+    for record in records:
+        if record["args"].get("value") == hash_of("train"):
+            record["args"]["name"] = "/usr/bin/python3;../far/away/train.py;/data;\x1b[1m"
+    path = synthetic.write(tmp_path / "a.pfw.gz", records)
+    slices(perfetto, written("view", [path], tmp_path / "out"))
+    (row,) = perfetto.query("select name from process where pid > 0")
+    assert row["name"] == "main: python3 train.py /data ?[1m"
+
+
 def test_what_a_rank_starts_is_below_it(tmp_path: Path, perfetto: Importer) -> None:
     paths = []
     for rank in (10, 2):
@@ -352,7 +363,7 @@ def test_what_a_rank_starts_is_below_it(tmp_path: Path, perfetto: Importer) -> N
 def test_speedscope_has_the_same_rows(tmp_path: Path) -> None:
     out = written("speedscope", write_roles(tmp_path), tmp_path / "out")
     names = [profile["name"] for profile in json.loads(out.read_text())["profiles"]]
-    assert names == [f"{name} (pid {pid}), main thread" for name, pid in ROWS]
+    assert names == [f"{name} (pid {pid}), main" for name, pid in ROWS]
 
 
 @pytest.mark.parametrize("form", ["chrome", "perfetto", "speedscope", "parquet"])
