@@ -154,10 +154,11 @@ def _too_large(parts: Sequence[Part], choice: Choice, size: int, limit: int) -> 
     if times and size > limit:
         passed = max(last for _, last in times) - min(first for first, _ in times)
         share = passed * limit / size * 0.9
-        lines.append(
-            f"  --to {share:.3g}  about the first {limit / size * 0.9:.0%} of "
-            f"{duration_text(passed)}; or any --from and --to"
-        )
+        if share > 0:
+            lines.append(
+                f"  --to {share:.3g}  about the first {limit / size * 0.9:.0%} of "
+                f"{duration_text(passed)}; or any --from and --to"
+            )
     for part in sorted(parts, key=lambda part: -part.size)[:8] if len(parts) > 1 else ():
         label = shorten(part.label, 60, keep_start=True)
         lines.append(f"  --pid {part.pid:<8} {bytes_text(part.size):>8}  {label}".rstrip())
