@@ -241,6 +241,16 @@ def test_too_much_is_a_choice_and_not_a_crash(tmp_path: Path) -> None:
     assert "a shorter time, or fewer processes" in done.stderr
 
 
+def test_a_choice_of_processes_shows_no_secret(tmp_path: Path) -> None:
+    for pid in (1, 2):
+        records = lines_of(pid, 1000)
+        records[0]["args"]["name"] = "work;--password=hunter2"
+        write(tmp_path / f"{pid}.pfw", records)
+    done = dftracer("view", ".", "--limit", "50KB", "--no-browser", cwd=tmp_path, expect=2)
+    assert "work --password=***" in done.stderr
+    assert "hunter2" not in done.stderr
+
+
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     write(tmp_path / "a.pfw", lines_of(1))
     write(tmp_path / "b.pfw", lines_of(2))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dftracer import _reader
+from dftracer import _reader, _secrets
 from dftracer.errors import DFTracerError
 
 _OPENING = 1 << 20  # bytes of text that are looked at to see what a file is
@@ -76,7 +76,7 @@ def look(path: Path) -> Part:
         time = record.get("ts")
         if part.first is None and isinstance(time, (int, float)):
             part.first = float(time)
-    words = strings.get(command, "").replace(";", " ") or program
+    words = _secrets.shown(strings.get(command, "")).replace(";", " ") or program
     part.label = ": ".join(text for text in (rank, words) if text)
     times = [float(text) for text in _TS.findall(tail)]
     part.last = max(times) / units if times else None
