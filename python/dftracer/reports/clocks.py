@@ -46,8 +46,8 @@ def apart(processes: Sequence[dict[str, Any]]) -> str | None:
         others = [(name, span) for (of, name), span in spans.items() if of == run and name != host]
         if others and all(end < span[0] or start > span[1] for _, span in others):
             return (
-                f"by its clock, {host} ran at no time at which {others[0][0]} did. It may be wrong, "
-                "but no collective operation tells by how much: times are as recorded"
+                f"by its clock, {host} ran at no time at which {others[0][0]} did. It may be "
+                "wrong, but no collective operation tells by how much: times are as recorded"
             )
     return None
 

@@ -3,7 +3,9 @@
 -- time that no traced call explains, that time is idle: it slept, or waited for what is not traced. A thread that
 -- waits does not make its process wait while others compute: it is busy at least as long as it used a processor.
 with ends as (
-  select process, pid, ppid, host, cpu_ns, recovered, least(began_ns, first_ns) as start_ns, greatest(ended_ns, last_ns) as end_ns,
+  select process, pid, ppid, host, cpu_ns, recovered,
+    -- greatest() passes over null: one who left a start record alone ended when it began, as far as is known.
+    least(began_ns, first_ns, ended_ns) as start_ns, greatest(ended_ns, last_ns, began_ns) as end_ns,
     began_ns is not null as started, ended_ns is not null and not recovered as ended
   from p_processes join numbers using (process)
 ), sums as (
