@@ -17,9 +17,10 @@ from dftracer.errors import DFTracerError
 from dftracer.reports.model import SCHEMAS
 from dftracer.reports.store import Store
 from dftracer.reports.summary import summarise
+from dftracer.trace import is_trace
 
 DATA = Path(__file__).parents[1] / "data"
-FOREIGN = sorted(path for path in DATA.iterdir() if path.suffix in (".pfw", ".gz", ".json"))
+FOREIGN = sorted(path for path in DATA.iterdir() if is_trace(path))
 
 
 def test_the_command_and_its_formats(tmp_path: Path) -> None:
