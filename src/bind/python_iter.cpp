@@ -15,7 +15,7 @@ struct Iter {
   Node* node;
   OwnNames* wait_names;  // nullptr: not wanted
   OwnNames* body_names;
-  bool renames_wait;   // of an item whose body was left
+  bool renames_last;
   std::string number;  // of the item, as an argument
   long long count;
   dftracer_mark wait;
@@ -46,12 +46,12 @@ void write_item(Iter& it, OwnNames* wait_names, OwnNames* body_names) {
 // a loop by the names of its events, and other releases record nothing here: NAME.last keeps their
 // counts, and what happened.
 [[gnu::noinline, gnu::cold]] void write_last(Iter& it) {
+  if (!it.renames_last) return write_item(it, it.wait_names, it.body_names);
   OwnNames wait;
   OwnNames body;
-  if (it.wait_names != nullptr && it.renames_wait)
-    wait.set(it.wait_names->text() + ".last", *it.node);
+  if (it.wait_names != nullptr) wait.set(it.wait_names->text() + ".last", *it.node);
   if (it.body_names != nullptr) body.set(it.body_names->text() + ".last", *it.node);
-  write_item(it, it.renames_wait && it.wait_names != nullptr ? &wait : it.wait_names,
+  write_item(it, it.wait_names != nullptr ? &wait : nullptr,
              it.body_names != nullptr ? &body : nullptr);
 }
 
@@ -72,16 +72,16 @@ PyObject* iter_next(PyObject* self) {
   return item;
 }
 
-// Iter(node, iterable, wait name or None, body name or None, key, renames_wait=True)
+// Iter(node, iterable, wait name or None, body name or None, key, renames_last=True)
 PyObject* iter_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* node = nullptr;
   PyObject* iterable = nullptr;
   PyObject* wait = nullptr;
   PyObject* body = nullptr;
   PyObject* key = nullptr;
-  int renames_wait = 1;
+  int renames_last = 1;
   if (!PyArg_ParseTuple(args, "O!OOOU|p:Iter", g_node_type, &node, &iterable, &wait, &body, &key,
-                        &renames_wait)) {
+                        &renames_last)) {
     return nullptr;
   }
   PyObject* inner = PyObject_GetIter(iterable);
@@ -93,7 +93,7 @@ PyObject* iter_new(PyTypeObject* type, PyObject* args, PyObject*) {
   }
   Iter& it = *iter_of(self);
   it.inner = inner;
-  it.renames_wait = renames_wait != 0;
+  it.renames_last = renames_last != 0;
   Py_INCREF(node);
   it.node = node_of(node);
   new (&it.number) std::string();

@@ -60,7 +60,7 @@ def Iter(
     wait: str | None,
     body: str | None,
     key: str,
-    renames_wait: bool = True,
+    renames_last: bool = True,
 ) -> Iterator[T]:
     return iter(iterable)
 

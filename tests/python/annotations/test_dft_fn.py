@@ -338,9 +338,6 @@ def test_loops(tmp_path: Path) -> None:
     def pairs(name: str, *numbers: int, key: str = "step") -> list[tuple[str, dict[str, int]]]:
         return [(f"{name}.{part}", {key: n}) for n in numbers for part in ("iter", "yield")]
 
-    def left(name: str, number: int, key: str = "step") -> list[tuple[str, dict[str, int]]]:
-        return [(f"{name}.iter", {key: number}), (f"{name}.yield.last", {key: number})]
-
     found = named(trace(LOOPS, tmp_path))
     first, second = pairs("loop", 1), pairs("loop", 2)
     assert found == [
@@ -348,12 +345,10 @@ def test_loops(tmp_path: Path) -> None:
         *first,
         ("inside", {}),
         *second,
-        *pairs("epochs", 1, key="epoch"),
-        *left("epochs", 2, key="epoch"),
+        *pairs("epochs", 1, 2, key="epoch"),
         *pairs("failing", 1),
-        *left("body", 1),
-        *pairs("by hand", 1),
-        *left("by hand", 2),
+        *pairs("body", 1),
+        *pairs("by hand", 1, 2),
         # The number of the item, not what was set on the node.
         *pairs("named", 1),
     ]

@@ -234,6 +234,42 @@ def test_signal_handlers(tmp_path: Path, perfetto: Importer) -> None:
     shown(perfetto, trace)
 
 
+def test_a_loop_that_is_left_has_as_many_items_as_it_used(tmp_path: Path) -> None:
+    """As DLIO reads: the loop is in a generator, and its consumer stops after some steps.
+    Its tests count the events called fetch.iter."""
+    trace = trace_of(
+        """
+        from dftracer.python import ai, dft_fn, dftracer
+
+        dftracer.initialize_log("t.pfw")
+        loader = dft_fn("data_loader")
+
+        @loader.log(name="next")
+        def batches():
+            for batch in ai.dataloader.fetch.iter(range(9)):
+                yield batch
+
+        for epoch in ai.pipeline.epoch.iter(range(2)):
+            for step, batch in enumerate(batches()):
+                if step == 3:
+                    break
+                with ai.compute:
+                    pass
+        """,
+        tmp_path,
+    )
+    assert Counter(event["name"] for event in trace.recorded) == {
+        "epoch.iter": 2,
+        "epoch.block": 2,
+        "next": 2,
+        "compute": 6,
+        "fetch.iter": 6,
+        "fetch.block": 6,
+        "fetch.iter.last": 2,
+        "fetch.block.last": 2,
+    }
+
+
 RANDOM = """
 import random, sys
 from dftracer.python import ai, dft_fn, dftracer
