@@ -33,6 +33,9 @@ class Files(Dataset):
 
 class Stream(IterableDataset):
     def __iter__(self) -> Iterator[Any]:
+        return self.items()
+
+    def items(self) -> Iterator[Any]:
         for number in range(COUNT):
             yield self.decoded(number)
 
@@ -58,6 +61,9 @@ def workers() -> None:
 
 
 def by_hand() -> None:
+    import webdataset
+
+    webdataset.write(torch.ones(4))
     data = Files()
     assert len([data[index] for index in range(COUNT)]) == COUNT
     assert len(list(Stream())) == COUNT

@@ -55,8 +55,8 @@ _OF_OTHERS = {
         _Function("load_model", "restart", "filename", 1),
     ),
 }
-# Methods by which a dataset is made and read.
-_READS = ("__init__", "__getitem__", "__getitems__", "__iter__", "__next__")
+# Packages that do nothing but write and read datasets.
+_DATA_PACKAGES = ("litdata", "torchdata", "webdataset")
 
 
 class _Inside(threading.local):
@@ -109,7 +109,8 @@ def _is_part_of_something() -> bool:
         code = frame.f_code
         if any(code is fetch for fetch in _FETCHES) or code.co_filename.startswith(_DISTRIBUTED):
             return True
-        if code.co_name in _READS and _is_of_a_dataset(code):
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if package in _DATA_PACKAGES or _is_of_a_dataset(code):
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
