@@ -125,7 +125,9 @@ def test_steps_and_epochs(tmp_path: Path) -> None:
     first, second = report.epochs.dicts()
     assert (first["epoch"], first["steps"], first["dur_ns"]) == (0, 3, 3850 * US)
     assert (second["start_ns"], second["compute_ns"]) == (START + 3900 * US, 3000 * US)
-    assert second["unattributed_ns"] == 100 * US
+    assert (second["evaluation_ns"], second["dur_ns"]) == (400 * US, (3850 + 50 + 400) * US)
+    assert second["unattributed_ns"] == 150 * US
+    assert second["backward_ns"] == 1500 * US
 
 
 def test_no_moment_of_a_step_counts_twice(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ ROLES = {
     "transfer": ("#b8629a", "#d98bb9"),
     "communication": ("#3d9fd6", "#74c1ee"),
     "checkpoint": ("#b08d00", "#e3c64a"),
+    "evaluation": ("#0067a5", "#4c9fdb"),
     "io": ("#0067a5", "#4c9fdb"),
     "read": ("#0067a5", "#4c9fdb"),
     "write": ("#e08a00", "#f2ab3a"),

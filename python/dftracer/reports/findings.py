@@ -58,8 +58,8 @@ class Facts:
     def __post_init__(self) -> None:
         rows = self.tables["overview"]
         self.overview = rows[0] if rows else {}
-        names = [c.name for c in SCHEMAS["epochs"].columns if c.name.endswith("_ns")]
-        self.split = {name: sum(e[name] for e in self.tables["epochs"]) for name in names}
+        names = [c.name for c in SCHEMAS["steps"].columns if c.name.endswith("_ns")]
+        self.split = {name: _total(self.tables["steps"], name) for name in names}
 
     @property
     def processes(self) -> list[Row]:
@@ -621,8 +621,8 @@ RULES = (
         "uneven-steps",
         uneven_steps,
         (0.10, 0.20, 0.40),
-        "see in the timeline what these steps do: evaluation, checkpoints, a new shard, a full "
-        "page cache",
+        "see in the timeline what these steps do: checkpoints, logging, a new shard, a full page "
+        "cache",
     ),
     Told(
         "lost-events",

@@ -14,7 +14,10 @@ MOST_ROWS_ELSE = 1000
 # Columns that the page leaves to --csv and the others.
 LEFT_OUT = {"processes": ("name", "trace"), "heat": ("process",), "changes": ("unit",)}
 # Shown only where there is something else than nothing in them.
-OPTIONAL = ("lost", "errors", "transfer_ns", "communication_ns", "checkpoint_ns", "reread_bytes")
+OPTIONAL = (
+    *("lost", "errors", "reread_bytes", "backward_ns", "transfer_ns", "communication_ns"),
+    *("checkpoint_ns", "evaluation_ns"),
+)
 # Columns that hold times in one row and bytes in another, and the column that says which.
 MEASURED = {
     ("stragglers", "value"): "measure",

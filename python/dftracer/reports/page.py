@@ -14,7 +14,7 @@ from dftracer.reports.figures import HEAT, ROLES, Figure, figures
 from dftracer.reports.markup import attribute, escaped, share_bar, table_html
 from dftracer.reports.model import Report, Table
 from dftracer.reports.plots_processes import neither
-from dftracer.reports.plots_training import COLUMNS, PARTS
+from dftracer.reports.plots_training import EPOCH_COLUMNS, EPOCH_PARTS
 from dftracer.reports.script import json_text, plotly_script
 from dftracer.reports.summary import TIMED_BY
 from dftracer.trace.runs import when_text
@@ -330,8 +330,8 @@ def _bars(report: Report) -> str:
         "Time of all epochs",
         "What the training processes spent it on, summed.",
         [
-            (PARTS[part], part, sum(value or 0 for value in epochs.column(column)))
-            for part, column in COLUMNS.items()
+            (EPOCH_PARTS[part], part, sum(value or 0 for value in epochs.column(column)))
+            for part, column in EPOCH_COLUMNS.items()
         ],
     )
     return f'<div class="splits">{steps}{lives}</div>' if steps or lives else ""

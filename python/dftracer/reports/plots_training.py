@@ -31,6 +31,9 @@ PARTS = {
     "other": "unattributed",
 }
 COLUMNS = {part: f"{part}_ns" for part in PARTS} | {"other": "unattributed_ns"}
+# Those of an epoch: evaluation is no part of a step.
+EPOCH_PARTS = {"evaluation": "evaluation"} | PARTS
+EPOCH_COLUMNS = {"evaluation": "evaluation_ns"} | COLUMNS
 MOST_STEPS = 400
 
 
@@ -51,19 +54,18 @@ def epochs(report: Report) -> Figure | None:
         "barmode": "stack",
     }
     spent, shares = [], []
-    for part, values in _parts(rows).items():
-        end = f"{unit}<extra>{PARTS[part]}</extra>"
+    for part, values in _parts(rows, EPOCH_COLUMNS).items():
+        title = EPOCH_PARTS[part]
+        end = f"{unit}<extra>{title}</extra>"
         where: dict[str, Any] = {"customdata": names}
         if len(names) < 6:
             where["width"] = 0.5
         spent.append(
-            bars(PARTS[part], part, range(len(rows)), _scaled(values, scale), hover + end, **where)
+            bars(title, part, range(len(rows)), _scaled(values, scale), hover + end, **where)
         )
         whole = [100 * v / max(row["dur_ns"], 1) for v, row in zip(values, rows)]
-        end = f"%<extra>{PARTS[part]}</extra>"
-        shares.append(
-            bars(PARTS[part], part, range(len(rows)), _rounded(whole), hover + end, **where)
-        )
+        end = f"%<extra>{title}</extra>"
+        shares.append(bars(title, part, range(len(rows)), _rounded(whole), hover + end, **where))
     ranks = len(set(report.table("epochs").column("process")))
     return Figure(
         "epochs",
@@ -207,14 +209,16 @@ def _mean(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if len(rows) == 1:
         return rows[0]
     result = dict(rows[0])
-    for column in (*COLUMNS.values(), "dur_ns"):
+    for column in result.keys() & {*EPOCH_COLUMNS.values(), "dur_ns"}:
         result[column] = sum(row[column] or 0 for row in rows) / len(rows)
     return result
 
 
-def _parts(rows: Sequence[dict[str, Any]]) -> dict[str, list[float]]:
+def _parts(
+    rows: Sequence[dict[str, Any]], columns: dict[str, str] = COLUMNS
+) -> dict[str, list[float]]:
     """The values of each part that is there at all."""
-    found = {part: [row[COLUMNS[part]] or 0 for row in rows] for part in PARTS}
+    found = {part: [row[column] or 0 for row in rows] for part, column in columns.items()}
     return {part: values for part, values in found.items() if any(values)}
 
 
@@ -254,10 +258,10 @@ def split_table(report: Report) -> Table:
     table = report.table("epochs")
     whole = sum(value or 0 for value in table.column("dur_ns"))
     rows = []
-    for part, column in COLUMNS.items():
+    for part, column in EPOCH_COLUMNS.items():
         spent = sum(value or 0 for value in table.column(column))
         if spent:
-            rows.append((PARTS[part], spent, spent / max(whole, 1)))
+            rows.append((EPOCH_PARTS[part], spent, spent / max(whole, 1)))
     return Table(schema, rows)
 
 

@@ -31,6 +31,7 @@ CLASSES = ("communication", "transfer", "checkpoint", "compute", "fetch", "io")
 SPLIT = """
 fetch_ns int waiting for a batch, and for nothing that stands before it in the order of classes
 compute_ns int forward, backward, optimizer, and operations of PyTorch
+backward_ns int part of compute_ns: gradients, and with several ranks, waiting for the others
 transfer_ns int copying to or from a device
 communication_ns int send, receive, collectives, barriers
 checkpoint_ns int saving or loading the state
@@ -208,8 +209,9 @@ process int see processes
 rank int of the process
 epoch int its number; None if the trace does not number them
 start_ns int beginning of its first step
-dur_ns int until the end of its last step
+dur_ns int until the end of its last step, or of the evaluation that follows it
 steps int in it
+evaluation_ns int passes over the validation or test set, in it or after its last step
 """
         + SPLIT,
     ),

@@ -25,24 +25,28 @@ from dftracer.trace.table import Damage, Longs, Trace
 INSTALL = "DuckDB is not installed: pip install 'pydftracer[report]'"
 SQL = Path(__file__).with_name("sql")
 COLUMNS = (
-    *("name", "cat", "ph", "ts", "dur", "process", "fname", "ret", "errno"),
+    *("name", "cat", "ph", "ts", "dur", "tid", "process", "fname", "ret", "errno"),
     *("epoch", "step", "bytes", "position", "access", "args"),
 )
 PARTIALS = (
     *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
-    *("files", "users", "torch_ops", "work", "costs"),
+    *("files", "users", "torch_ops", "work", "costs", "evaluations"),
 )
-BY_PROCESS = ("times", "steps", "heat", "work")
+# Tables of a block that lead from its events to its steps, each made from those before it.
+STAGES = ("kinds", "lanes", "marks", "trainers", "units", "windows")
+BY_PROCESS = ("times", "steps", "heat", "work", "evaluations")
 FINALS = (
     *("overview", "runs", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
     *("steps", "timeline", "heat", "files", "directories", "costs", "stragglers", "torch_ops"),
 )
 CLASSES = ("io", "compute", "fetch", "transfer", "communication", "checkpoint")
-# Lanes in which a process waits: for a lock, for a process that it began, for the other end.
-WAITS = {
+# Further lanes: in which a process waits for a lock, for a process that it began, or for the other
+# end, and in which it makes gradients.
+LANES = {
     "lock": "cat in ('POSIX lock', 'STDIO lock')",
     "child": "cat in ('POSIX', 'STDIO') and class is null",
     "pipe": "cat in ('POSIX pipe', 'STDIO pipe')",
+    "backward": "gradients and class is not null",
 }
 # By the path of a trace and the name of a host.
 Shifts = dict[tuple[str, str], int]
@@ -64,6 +68,8 @@ LOCK_COMMANDS = "5, 6, 7, 12, 13, 14, 36, 37, 38"
 # Bytes of a transfer below which it costs its latency, not its size.
 SMALL = 16 << 10
 SYNCS = ("fsync", "fdatasync", "msync", "syncfs", "sync_file_range", "sync")
+# Added to the code of a name: that of the lives of generators.
+LIFE = 1 << 30
 
 TABLES = {
     "p_processes": """process bigint, pid bigint, ppid bigint, host varchar, rank bigint,
@@ -177,7 +183,7 @@ class Store:
             self.run(f"attach '{os.path.join(self.place, 'events.duckdb')}' as disk")
         events = "disk.e" if large else "memory.e"
         self.connection.register("stream", trace)
-        self.run(f"create table {events} as {statement('events')}")
+        self.run(f"create table {events} as {statement('events', life=LIFE)}")
         self.connection.unregister("stream")
         if large:
             self.run(f"create view e as from {events}")
@@ -211,7 +217,7 @@ class Store:
         existing = {row[0] for row in self.rows("select table_name from duckdb_tables()")}
         for name in PARTIALS:
             sql = statement(
-                f"partial/{name}", k=shift, lock=LOCK, small=SMALL, syncs=_quoted(SYNCS)
+                f"partial/{name}", k=shift, lock=LOCK, life=LIFE, small=SMALL, syncs=_quoted(SYNCS)
             )
             if name in BY_PROCESS:
                 sql = f"select * replace (process::bigint + {base} as process) from ({sql})"
@@ -219,7 +225,7 @@ class Store:
                 self.run(f"insert into p_{name} by name {sql}")
             else:
                 self.run(f"create table p_{name} as {sql}")
-        for name in ("kinds", "lanes", "windows", "sweep", "masks", *WORDS.values()):
+        for name in (*STAGES, "sweep", "masks", *WORDS.values()):
             self.run(f"drop table {name}")
         if large:
             self.run("drop view e")
@@ -250,12 +256,12 @@ class Store:
 
     def _sweep(self, shift: int) -> None:
         """Fills `sweep`: how long which lanes were open at once. docs/report.md tells of it."""
-        self.run(f"create or replace table kinds as {statement('kinds', pipe=PIPE, lock=LOCK)}")
-        self.run(f"create or replace table lanes as {statement('lanes')}")
-        self.run(f"create or replace table windows as {statement('windows')}")
+        for name in STAGES:
+            sql = statement(name, pipe=PIPE, lock=LOCK, life=LIFE)
+            self.run(f"create or replace table {name} as {sql}")
         bits = "coalesce(bit_or(1::bigint << bit) filter (class = '{0}'), 0)::bigint as {0}_bits"
         masks = ", ".join(bits.format(name) for name in CLASSES)
-        for name, wanted in WAITS.items():
+        for name, wanted in LANES.items():
             masks += f", coalesce(bit_or(1::bigint << bit) filter ({wanted}), 0)::bigint"
             masks += f" as {name}_bits"
         self.run(f"create or replace table masks as select {masks} from lanes")
@@ -269,8 +275,11 @@ class Store:
             for low, high in _ranges(counts):
                 spans = self.connection.sql(
                     "select e.process::bigint, l.bit::bigint, e.ts, e.ts + e.dur "
-                    "from e join kinds k using (c, n) join lanes l "
-                    "on l.cat = k.cat and l.class is not distinct from k.class "
+                    "from e join kinds k using (c, n) "
+                    "left join trainers t on t.process = e.process and t.waits and t.tid <> e.tid "
+                    "join lanes l on l.cat = k.cat and l.gradients = k.gradients "
+                    "and l.class is not distinct from "
+                    "case when k.class <> 'fetch' or t.process is null then k.class end "
                     f"where (l.known or l.pass = {number}) and e.ts is not null and e.dur > 0 "
                     f"and e.process between {low} and {high}"
                 )

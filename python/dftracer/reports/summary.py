@@ -105,21 +105,24 @@ def _printable(text: str) -> str:
 
 def _training(report: Report) -> list[str]:
     epochs = report.epochs.dicts()
-    whole = sum(epoch["dur_ns"] for epoch in epochs)
+    evaluation = sum(epoch["evaluation_ns"] for epoch in epochs)
+    steps = len(report.steps)
+    whole = sum(report.steps.column("dur_ns"))
     if not whole:
         return []
-    steps = sum(epoch["steps"] for epoch in epochs)
     trainers = len({epoch["process"] for epoch in epochs})
-    numbers = len({epoch["epoch"] for epoch in epochs})
+    numbers = {epoch["epoch"] for epoch in epochs}
+    passes = f" in {counted(len(numbers), 'epoch')}" if numbers != {None} else ""
     parts = []
     for column, name in SHARES:
-        value = sum(epoch[column] for epoch in epochs)
+        value = sum(report.steps.column(column))
         if value:
             parts.append(f"{name} {percent(value / whole)}")
+    evaluated = f"; evaluation {duration(evaluation)} besides" if evaluation else ""
     return [
-        f"training  {counted(steps, 'step')} in {counted(numbers, 'epoch')}, "
+        f"training  {counted(steps, 'step')}{passes}, "
         f"{counted(trainers, 'process', 'processes')}, {duration(whole / max(steps, 1))} a step",
-        f"          {', '.join(parts)}",
+        f"          {', '.join(parts)}{evaluated}",
     ]
 
 
@@ -222,10 +225,11 @@ def _calls(report: Report) -> list[tuple[str, ...]]:
 def _epochs(report: Report) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
         ("epoch", "process", "steps", "time", "compute", "fetch", "comm", "transfer", "checkpoint",
-         "rest")
+         "evaluation", "rest")
     ]  # fmt: skip
     for row in report.epochs.dicts()[:TOP]:
-        parts = ("compute", "fetch", "communication", "transfer", "checkpoint", "unattributed")
+        parts = ("compute", "fetch", "communication", "transfer", "checkpoint", "evaluation",
+                 "unattributed")  # fmt: skip
         rows.append(
             (
                 "?" if row["epoch"] is None else str(row["epoch"]),

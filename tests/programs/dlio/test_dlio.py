@@ -18,6 +18,8 @@ from support import traces
 from support.programs import execute
 from support.run import environment
 
+from dftracer import reports
+
 if TYPE_CHECKING:
     from importer import Importer
 
@@ -196,6 +198,19 @@ def test_steps_and_epochs(tmp_path: Path) -> None:
         event["args"]["image_idx"] for w in workers for event in w.named("TorchDataset.__getitem__")
     )
     assert asked == sorted([*range(FILES)] * EPOCHS)
+
+
+@pytest.mark.timeout(600)
+def test_the_report_of_a_run(tmp_path: Path) -> None:
+    """Steps, epochs and waits are those of DLIO's loop."""
+    outcome = run_dlio(tmp_path / "work", "fork", enable=True)
+    report = reports.load(outcome.work / "out")
+    found = [(epoch["epoch"], epoch["steps"]) for epoch in report.epochs]
+    assert found == [(epoch + 1, STEPS // EPOCHS) for epoch in range(EPOCHS)]
+    trainer = outcome.traces[0]
+    for name, column in (("loop.iter", "fetch_ns"), ("TorchFramework.compute", "compute_ns")):
+        spent = sum(e["dur"] for e in trainer.named(name) if e["cat"] != "generator")
+        assert sum(report.steps.column(column)) == 1000 * spent
 
 
 @pytest.mark.timeout(600)

@@ -3,8 +3,11 @@
 -- for none, and nothing is shorter than nothing, so that no sum below can fail.
 select
   cat as c,
-  name as n,
+  -- The life of a decorated generator, from its first item to its last: bodies of loops are in it. `busy` is how long it
+  -- worked, but not when, so that it counts as nothing; what a loop waits for it is an event of its own (`.iter`).
+  case when fname is null and regexp_matches(args, '"busy":[0-9]') then name + $life else name end as n,
   process,
+  coalesce(tid % 4194304, -1) as tid, -- generators, coroutines and torch.profiler have lanes beside their thread
   case when abs(ts) < 4000000000000000000 and ph in ('X', 'A', 'i', 'I', 'B') then ts end as ts,
   case when ph = 'X' then least(greatest(coalesce(dur, 0), 0), 4000000000000000000) else 0 end as dur,
   fname as f,

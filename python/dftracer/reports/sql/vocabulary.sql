@@ -1,22 +1,53 @@
 -- What names mean: the class of an event's time, the way of its bytes, the role of a call on a file.
 -- docs/report.md explains the classes. Unknown categories have none: they are shown, not judged.
 
+-- The body of an annotated loop; `.last` of the item in which the loop was left.
+create or replace macro is_body(name) as regexp_matches(name, '[.](block|yield)([.]last)?$');
+
+-- Categories of reading and preparing data.
+create or replace macro feeds(cat) as lower(cat) in ('dataloader', 'data', 'data_loader', 'reader');
+
+-- Of events of the class fetch: the wait for a whole batch, by the process that uses it.
+create or replace macro is_batch(cat, name) as
+  (lower(cat) in ('dataloader', 'data_loader') and (name = 'fetch' or regexp_matches(name, '[.]iter([.]last)?$|__next__$')))
+  or (cat = 'dlio_benchmark' and regexp_matches(name, '[.]iter([.]last)?$'));
+
+-- Passes over the validation or test set.
+create or replace macro is_evaluation(cat, name) as
+  (cat = 'pipeline' and regexp_matches(name, '^(evaluate|evaluation|validate|validation|test|predict)([.](block|yield)([.]last)?)?$'))
+  or (cat = 'dlio_benchmark' and name like '%._eval');
+
+-- One pass over the training set.
+create or replace macro is_epoch(cat, name) as
+  regexp_matches(name, '^epochs?[.](block|yield)([.]last)?$') or (cat = 'pipeline' and name = 'epoch')
+  or (cat = 'dlio_benchmark' and name like '%._train');
+
+-- Whose `step` is that of the training loop. Functions of other categories may have a parameter of that name.
+create or replace macro numbers_steps(cat) as lower(cat) in ('compute', 'comm', 'communication', 'device', 'dynamo');
+
 create or replace macro class_of(cat, name) as case
   -- The body of an annotated loop, a profiler's step: what stands around the others.
-  when name like '%.block' or name like '%.block.last' or name like 'ProfilerStep%' then null
+  when is_body(name) or name like 'ProfilerStep%' then null
   -- Calls that begin, wait for or end a process are no I/O, however long they take.
   when cat in ('POSIX', 'STDIO')
     and regexp_matches(name, '^(wait|v?fork|exec|posix_spawn|system$|popen|pclose|_?_?exit|kill)') then null
   when cat in ('POSIX', 'STDIO') then 'io'
-  when cat in ('comm', 'communication') then 'communication'
-  when cat = 'checkpoint' then 'checkpoint'
-  when cat in ('device', 'gpu_memcpy', 'gpu_memset') then 'transfer'
-  when cat in ('dataloader', 'data', 'data_loader', 'reader') then 'fetch'
-  when cat = 'compute' then 'compute'
+  when lower(cat) in ('comm', 'communication') then 'communication'
+  when lower(cat) = 'checkpoint' then 'checkpoint'
+  when lower(cat) in ('device', 'gpu_memcpy', 'gpu_memset') then 'transfer'
+  -- Constructors, and iterators as a whole: what happens while they live is no wait for data.
+  when feeds(cat) and regexp_matches(name, '(^|[.])(__init__|init|worker_init|finalize|next|__iter__)$') then null
+  when feeds(cat) then 'fetch'
+  when lower(cat) = 'compute' then 'compute'
+  -- DLIO: its loop over batches, and what stands for a model in it.
+  when is_batch(cat, name) then 'fetch'
+  when cat = 'ai_framework' and (name = 'compute' or name like '%.compute') then 'compute'
   -- Operations of PyTorch, by us or by its profiler.
   when cat in ('dynamo', 'PP', 'cpu_op', 'kernel', 'user_annotation') then case
     when name like 'enumerate(DataLoader)%' then 'fetch'
     when name like 'nccl%' or name like 'gloo:%' or name like 'c10d::%' or name like 'mpi:%' then 'communication'
+    -- Lightning's names for its loops.
+    when name like '[pl]%' then null
     when cat = 'user_annotation' and name not like 'Optimizer.step%' then null
     else 'compute'
   end

@@ -1,5 +1,5 @@
 -- Every name: counts, sums, and percentiles from the histogram (see percentiles.sql).
-select c.cat, c.name, class_of(c.cat, c.name) as class, count, errors, error_ns, total_ns,
+select c.cat, c.name, case when 2 * life_ns <= total_ns or life_ns = 0 then class_of(c.cat, c.name) end as class, count, errors, error_ns, total_ns,
   total_ns / greatest(count, 1) as mean_ns, min_ns, max_ns,
   greatest(min_ns, least(max_ns, p50)) as p50_ns, greatest(min_ns, least(max_ns, p90)) as p90_ns,
   greatest(min_ns, least(max_ns, p99)) as p99_ns,
@@ -10,7 +10,7 @@ select c.cat, c.name, class_of(c.cat, c.name) as class, count, errors, error_ns,
 from (
   select cat, name, big(sum(count)) as count, big(sum(errors)) as errors, big(sum(error_ns)) as error_ns, big(sum(total_ns)) as total_ns,
     min(min_ns) as min_ns, max(max_ns) as max_ns, big(sum(bytes)) as bytes, big(sum(moved)) as moved,
-    big(sum(transfers)) as transfers
+    big(sum(transfers)) as transfers, big(sum(life_ns)) as life_ns
   from p_calls group by cat, name
 ) c left join percentiles p using (cat, name)
 order by total_ns desc, c.cat, c.name

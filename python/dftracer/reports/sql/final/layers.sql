@@ -3,7 +3,11 @@ with calls as (
   select cat, arg_max(class, total_ns) as class, big(sum(events)) as events, big(sum(total_ns)) as total_ns,
     big(coalesce(sum(bytes) filter (reads(name)), 0)) as read_bytes,
     big(coalesce(sum(bytes) filter (writes(name)), 0)) as write_bytes
-  from (select *, class_of(cat, name) as class from p_calls) group by cat
+  from (
+    select cat, name, sum(events) as events, sum(total_ns) as total_ns, sum(bytes) as bytes,
+      case when 2 * sum(life_ns) <= sum(total_ns) or sum(life_ns) = 0 then class_of(cat, name) end as class
+    from p_calls group by cat, name
+  ) group by cat
 )
 select cat, class, events, total_ns, coalesce(union_ns, 0) as union_ns, read_bytes, write_bytes,
   case when union_ns > 0 and class = 'io' then (read_bytes::double + write_bytes) * 1e9 / union_ns end as bandwidth,

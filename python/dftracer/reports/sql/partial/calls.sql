@@ -22,5 +22,5 @@ select cat, name, big(sum(count)) as count, big(sum(case when class = 'io' then 
   big(coalesce(sum(case when class = 'io' then negative_ns else failed_ns end), 0)) as error_ns,
   big(sum(total_ns)) as total_ns, big(min(min_ns)) as min_ns, big(max(max_ns)) as max_ns,
   big(coalesce(sum(bytes), 0)) as bytes, big(sum(moved)) as moved, big(sum(transfers)) as transfers,
-  big(sum(events)) as events
+  big(sum(events)) as events, big(coalesce(sum(total_ns) filter (n >= $life), 0)) as life_ns
 from rows join kinds using (c, n) group by cat, name

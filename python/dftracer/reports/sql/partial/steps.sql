@@ -6,6 +6,7 @@ with split as (
     sum(ns) filter (lanes & transfer_bits <> 0 and lanes & communication_bits = 0) as transfer_ns,
     sum(ns) filter (lanes & checkpoint_bits <> 0 and lanes & (communication_bits | transfer_bits) = 0) as checkpoint_ns,
     sum(ns) filter (lanes & compute_bits <> 0 and lanes & (communication_bits | transfer_bits | checkpoint_bits) = 0) as compute_ns,
+    sum(ns) filter (lanes & backward_bits <> 0 and lanes & (communication_bits | transfer_bits | checkpoint_bits) = 0) as backward_ns,
     sum(ns) filter (lanes & fetch_bits <> 0
       and lanes & (communication_bits | transfer_bits | checkpoint_bits | compute_bits) = 0) as fetch_ns,
     sum(ns) filter (lanes & io_bits <> 0) as io_ns,
@@ -14,6 +15,7 @@ with split as (
 )
 select w.process, w.epoch, w.step, w.start as start_ns, w.stop - w.start as dur_ns,
   coalesce(fetch_ns, 0)::bigint as fetch_ns, coalesce(compute_ns, 0)::bigint as compute_ns,
+  coalesce(backward_ns, 0)::bigint as backward_ns,
   coalesce(transfer_ns, 0)::bigint as transfer_ns, coalesce(communication_ns, 0)::bigint as communication_ns,
   coalesce(checkpoint_ns, 0)::bigint as checkpoint_ns, coalesce(io_ns, 0)::bigint as io_ns,
   coalesce(unhidden_io_ns, 0)::bigint as unhidden_io_ns
