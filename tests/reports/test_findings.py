@@ -182,6 +182,19 @@ def workers(place: Path, slow: int, items: int = 50) -> None:
         worker.write(place)
 
 
+def starts_workers(place: Path, start: int) -> None:
+    program = Program(pid=200)
+    for step in range(20):
+        program.span("dataloader", "fetch", 100 if step else start, epoch=0, step=step)
+        program.span("compute", "backward", 2900, epoch=0, step=step)
+    program.write(place)
+    for number in range(2):
+        worker = Program(pid=300 + number, ppid=200)
+        worker.span("data", "item", 100, at=start)
+        worker.now = program.now
+        worker.write(place)
+
+
 def ranks(place: Path, compute: int = 10_000, fetch: int = 100, gap: int = 50) -> None:
     for rank in range(4):
         how = {"compute": compute, "fetch": fetch, "gap": gap} if rank == 3 else {}
@@ -215,6 +228,13 @@ class Slow:
 CASES = {
     "waiting-for-data": Slow(
         training_of, {"fetch": 1200}, [{"fetch": 1100}], 40 * 1200, ("40 steps",)
+    ),
+    "worker-start": Slow(
+        starts_workers,
+        {"start": 3200},
+        [{"start": 3000}],
+        3200,
+        ("20 steps", "1 start of 2 workers"),
     ),
     "unhidden-io": Slow(
         computes_and_reads,
@@ -306,7 +326,12 @@ CASES = {
         ("process 302",),
     ),
     "unbalanced-rank": Slow(
-        ranks, {"compute": 12_000}, [{"compute": 11_900}], 40 * 2000, ("over 40 steps",)
+        # Of 10,000, half is the backward pass.
+        ranks,
+        {"compute": 12_400},
+        [{"compute": 11_000}],
+        40 * 1200,
+        ("over 40 steps",),
     ),
     "checkpoint-stalls": Slow(
         training_of, {"checkpoint": 22_000}, [{"checkpoint": 21_000}], 22_000, ("1 checkpoint ",)

@@ -284,8 +284,15 @@ def test_processes_hosts_and_stragglers(tmp_path: Path) -> None:
     assert [(h["host"], h["processes"]) for h in report.hosts] == [("node0", 6), ("node1", 6)]
     overview = row(report, "overview")
     assert (overview["ranks"], overview["hosts"], overview["traces"]) == (4, 2, 12)
+    # Half of it is the backward pass, in which ranks wait for each other.
     slow = row(report, "stragglers", kind="rank", measure="compute time", rank=2)
-    assert (slow["value"], slow["median"], slow["ratio"]) == (1500 * US, 1000 * US, 1.5)
+    assert (slow["value"], slow["median"], slow["ratio"]) == (750 * US, 500 * US, 1.5)
+    slow = row(report, "stragglers", kind="rank", measure="own time", rank=2)
+    assert (slow["value"], slow["median"]) == ((750 + 120 + 40) * US, (500 + 120 + 40) * US)
+    children = [(p["parent"], p["ready_ns"]) for p in report.processes if p["role"] == "worker"]
+    mains = {p["pid"]: p["process"] for p in report.processes if p["role"] == "main"}
+    assert {parent for parent, _ in children} == set(mains.values())
+    assert {ready for _, ready in children} == {START}
     worker = max((s for s in report.stragglers if s["kind"] == "worker"), key=lambda s: s["value"])
     assert (worker["value"], worker["rank"], worker["count"]) == (500 * US, 3, 10)
 

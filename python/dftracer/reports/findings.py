@@ -18,6 +18,7 @@ from dftracer.reports.bounds import busy_words
 from dftracer.reports.model import SCHEMAS, Table
 from dftracer.reports.store import SMALL, SYNCS
 from dftracer.reports.text import counted, duration, percent, size
+from dftracer.reports.workers import Start, at_a_time, starts, waits
 
 MANY = 1000  # calls from which on a habit is one
 # A call of libc on a stream that takes less than this has only touched its buffer.
@@ -27,6 +28,9 @@ FLOORS = (100_000_000, 500_000_000)
 # What concerns less is not told at all: of a rule about I/O, and of any other.
 IO_FLOOR = 20_000_000
 FLOOR = 1_000_000
+# What of a step is the rank's own.
+OWN = ("own time", "fetch time", "compute time")
+RESTARTED = "started anew for each pass over the data (persistent_workers is off)"
 
 Row = dict[str, Any]
 
@@ -54,12 +58,14 @@ class Facts:
     tables: dict[str, list[Row]]
     overview: Row = field(default_factory=dict)
     split: dict[str, int] = field(default_factory=dict)
+    starts: list[Start] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         rows = self.tables["overview"]
         self.overview = rows[0] if rows else {}
         names = [c.name for c in SCHEMAS["steps"].columns if c.name.endswith("_ns")]
         self.split = {name: _total(self.tables["steps"], name) for name in names}
+        self.starts = starts(self.tables["processes"], self.tables["steps"])
 
     @property
     def processes(self) -> list[Row]:
@@ -115,7 +121,8 @@ class Facts:
         """Whether anybody waited for I/O."""
         if not self.trains:
             return True
-        fetch = self.split["fetch_ns"] / self.split["dur_ns"]
+        waited = self.split["fetch_ns"] - sum(waits(self.starts).values())
+        fetch = waited / self.split["dur_ns"]
         computing = [p for p in self.processes if p["compute_ns"]]
         life = self.lifetime(lambda process: process["compute_ns"])
         unhidden = sum(p["unhidden_io_ns"] for p in computing) / life if life > 0 else 0.0
@@ -171,17 +178,72 @@ def _median(values: list[int]) -> int:
 
 
 def waiting_for_data(facts: Facts) -> Case | None:
-    waited, whole = facts.split["fetch_ns"], facts.split["dur_ns"]
+    started = waits(facts.starts)
     steps = facts.tables["steps"]
+    waited_each = [step["fetch_ns"] - started.get(_key(step), 0) for step in steps]
+    waited, whole = sum(waited_each), facts.split["dur_ns"]
     if not waited:
         return None
-    waits = [step["fetch_ns"] for step in steps]
-    workers = sum(process["role"] == "worker" for process in facts.processes)
     return Case(
         f"Training waits for data {percent(waited / whole)} of its time",
         f"{duration(waited)} of {duration(whole)} in {counted(len(steps), 'step')} passed in "
-        f"fetching a batch; half of the steps waited {duration(_median(waits))} or more, the "
-        f"longest {duration(max(waits))}; {counted(workers, 'worker process', 'worker processes')}",
+        f"fetching a batch; half of the steps waited {duration(_median(waited_each))} or more, the "
+        f"longest {duration(max(waited_each))}{_first(steps, waited_each)}; {_workers(facts)}",
+        waited,
+        whole,
+    )
+
+
+def _first(steps: list[Row], waited: list[int]) -> str:
+    """If the first steps of epochs wait most: for queues, or for workers that record nothing."""
+    first: dict[tuple[int, int | None], int] = {}
+    for step, each in zip(steps, waited):
+        first.setdefault((step["process"], step["epoch"]), each)
+    total = sum(first.values())
+    if len(first) == len(steps) or 2 * total < sum(waited):
+        return ""
+    return f"; {duration(total)} of it in the first step of an epoch"
+
+
+def _key(step: Row) -> tuple[int, int]:
+    return step["process"], step["start_ns"]
+
+
+def _workers(facts: Facts) -> str:
+    every = sum(process["role"] == "worker" for process in facts.processes)
+    text = counted(every, "worker process", "worker processes")
+    most = at_a_time(facts.processes)
+    if most < every:
+        text += f", {most:,} at a time"
+    if _restarts(facts):
+        text += f", {RESTARTED}"
+    waited = sum(waits(facts.starts).values())
+    if waited:
+        text += f"; the wait until they had started, {duration(waited)}, is not counted"
+    return text
+
+
+def _restarts(facts: Facts) -> bool:
+    return len(facts.starts) > len({start.parent for start in facts.starts})
+
+
+def worker_start(facts: Facts) -> Case | None:
+    waited, whole = sum(waits(facts.starts).values()), facts.split["dur_ns"]
+    if not waited:
+        return None
+    longest = max(start.waited_ns for start in facts.starts)
+    most = max(start.workers for start in facts.starts)
+    evidence = (
+        f"{duration(waited)} of {duration(whole)} in {counted(len(facts.tables['steps']), 'step')} "
+        f"passed before the first item of a new worker; {counted(len(facts.starts), 'start')} of "
+        f"{counted(most, 'worker')}, the longest wait {duration(longest)}"
+    )
+    if _restarts(facts):
+        evidence += f"; workers were {RESTARTED}"
+    return Case(
+        f"Waiting for DataLoader workers to start takes {percent(waited / whole)} of the time of "
+        "training steps",
+        evidence,
         waited,
         whole,
     )
@@ -398,9 +460,26 @@ def slow_worker(facts: Facts) -> Case | None:
 
 
 def unbalanced_rank(facts: Facts) -> Case | None:
-    row = _straggler(facts, "rank", ("step time", "fetch time", "compute time"), 1.2)
-    if row is None:
+    # The step time of all ranks is that of the slowest, and a rank that waits does so in
+    # collectives or in its backward pass. So a rank is slow if what remains of its steps is long.
+    own = {
+        row["process"]: row["value"] - row["median"]
+        for row in facts.tables["stragglers"]
+        if row["kind"] == "rank" and row["measure"] == "own time"
+    }
+    best: tuple[int, Row] | None = None
+    for row in facts.tables["stragglers"]:
+        if row["kind"] != "rank" or row["measure"] not in OWN or (row["ratio"] or 0) < 1.2:
+            continue
+        more = min(row["value"] - row["median"], own[row["process"]])
+        # A part that explains the whole says more than the whole.
+        weight = more if row["measure"] == "own time" else more * 5 // 4
+        if more > 0 and (best is None or weight > best[0]):
+            best = weight, row
+    if best is None:
         return None
+    row = best[1]
+    more = min(row["value"] - row["median"], own[row["process"]])
     process = facts.processes[row["process"]]
     who = f"rank {row['rank']}" if row["rank"] is not None else f"process {process['pid']}"
     steps = [s["dur_ns"] for s in facts.tables["steps"] if s["process"] == row["process"]]
@@ -408,8 +487,9 @@ def unbalanced_rank(facts: Facts) -> Case | None:
         f"{who[0].upper()}{who[1:]} is slower than the others: {row['measure']} "
         f"{row['ratio']:.2f} times the median",
         f"{duration(row['value'])} a step against {duration(row['median'])}, over "
-        f"{counted(row['count'], 'step')}, on {process['host'] or '?'}",
-        (row["value"] - row["median"]) * row["count"],
+        f"{counted(row['count'], 'step')}, on {process['host'] or '?'}; communication and backward "
+        "passes, in which ranks wait for each other, are not counted",
+        more * row["count"],
         sum(steps),
     )
 
@@ -450,11 +530,11 @@ def _part_of_steps(column: str, title: str) -> Rule:
 
 
 def uneven_steps(facts: Facts) -> Case | None:
-    # The first step of a process compiles, warms up and starts workers.
-    later, seen = [], set()
+    # The first step of a process compiles and warms up; starting workers is a rule of its own.
+    later, seen, started = [], set(), waits(facts.starts)
     for step in facts.tables["steps"]:
         if step["process"] in seen:
-            later.append(step)
+            later.append({**step, "dur_ns": step["dur_ns"] - started.get(_key(step), 0)})
         seen.add(step["process"])
     usual = _median([step["dur_ns"] for step in later])
     slow = [step for step in later if step["dur_ns"] > 3 * usual]
@@ -505,6 +585,13 @@ RULES = (
         (0.10, 0.15, 0.30),
         "more DataLoader workers (num_workers, prefetch_factor, persistent_workers), cheaper "
         "decoding, or data nearer to the node; the findings about I/O say which",
+    ),
+    Told(
+        "worker-start",
+        worker_start,
+        (0.05, 0.15, 0.30),
+        "fork or forkserver instead of spawn, fewer imports in the main module, a smaller dataset "
+        "object, or fewer workers; persistent_workers=True keeps them from one epoch to the next",
     ),
     Told(
         "unhidden-io",

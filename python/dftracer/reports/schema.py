@@ -99,6 +99,7 @@ process int its number in this report
 pid int the kernel's number
 host text where it ran
 rank int of a parallel job
+parent int process that started it; None if that did not record
 role text main, worker, or helper
 name text as the trace calls it
 command text its command line
@@ -106,6 +107,7 @@ events int records of what it did
 threads int that recorded
 first_ns int when its first event began
 last_ns int when its last event ended
+ready_ns int when a worker began its first item
 start_ns int when it began: its start record, or first event
 end_ns int when it ended: its end record, or last event
 life_ns int end_ns - start_ns
@@ -304,7 +306,7 @@ total_ns int sum of their durations
 kind text rank or worker
 process int see processes
 rank int of the process, or of the one that started the worker
-measure text step time, fetch time, compute time, item time, read bytes
+measure text step time, own time, fetch time, compute time, item time, read bytes
 value int of this one: nanoseconds (a step, an item) or bytes
 count int steps or items that it is the mean of
 median int of all of this kind

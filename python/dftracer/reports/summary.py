@@ -8,6 +8,7 @@ from typing import Any
 
 from dftracer.reports.model import Report
 from dftracer.reports.text import counted, duration, percent, rate, size
+from dftracer.reports.workers import starts, waits
 from dftracer.trace.runs import when_text
 
 Row = dict[str, Any]
@@ -114,8 +115,12 @@ def _training(report: Report) -> list[str]:
     numbers = {epoch["epoch"] for epoch in epochs}
     passes = f" in {counted(len(numbers), 'epoch')}" if numbers != {None} else ""
     parts = []
+    started = sum(waits(starts(report.processes, report.steps)).values())
     for column, name in SHARES:
         value = sum(report.steps.column(column))
+        if column == "fetch_ns" and started:
+            parts.append(f"waiting for workers to start {percent(started / whole)}")
+            value -= started
         if value:
             parts.append(f"{name} {percent(value / whole)}")
     evaluated = f"; evaluation {duration(evaluation)} besides" if evaluation else ""

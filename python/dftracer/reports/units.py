@@ -24,12 +24,13 @@ _KINDS = {
     # Names by which things are known, not numbers to be grouped in thousands.
     "pid": "label",
     "process": "label",
+    "parent": "label",
     "rank": "label",
     "epoch": "label",
     "step": "label",
     "run": "label",
 }
-_MOMENTS = ("first_ns", "last_ns", "start_ns", "end_ns", "busiest_ns")
+_MOMENTS = ("first_ns", "last_ns", "start_ns", "end_ns", "ready_ns", "busiest_ns")
 _LABELS = {
     "cat": "category",
     "fname": "file",

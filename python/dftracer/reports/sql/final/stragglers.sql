@@ -1,17 +1,19 @@
--- Ranks and workers beside the median of their kind. Of ranks: what a step takes, and its parts that the
--- others do not wait for. Of workers: what an item takes. Workers are compared with those of one parent.
+-- Ranks and workers beside the median of their kind. Of ranks: what a step takes, and what of it is the rank's own: not
+-- communication, and not the backward pass, in which ranks that share gradients wait for each other. Of workers: what
+-- an item takes. Workers are compared with those of one parent.
 with steps as (
   select process, count(*) as count, unnest([
     {'measure': 'step time', 'value': big(sum(dur_ns)) // count(*)},
+    {'measure': 'own time', 'value': big(sum(dur_ns - communication_ns - backward_ns)) // count(*)},
     {'measure': 'fetch time', 'value': big(sum(fetch_ns)) // count(*)},
-    {'measure': 'compute time', 'value': big(sum(compute_ns)) // count(*)}
+    {'measure': 'compute time', 'value': big(sum(compute_ns - backward_ns)) // count(*)}
   ], recursive := true)
   from p_steps group by process
 ), bytes as (
   select process, 'read bytes' as measure, read_bytes as value, 1 as count from p_processes
 ), items as (
   select process, 'item time' as measure, big(sum(total_ns)) // greatest(big(sum(count)), 1) as value, big(sum(count)) as count
-  from p_work where cat = 'data' and name = 'item' and process not in (select process from p_steps)
+  from p_work where cat = 'data' and name = 'item' and class is not null and process not in (select process from p_steps)
   group by process
 ), kinds as (
   select 'rank' as kind, '' as family, * from steps
