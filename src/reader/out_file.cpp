@@ -22,7 +22,7 @@ OutFile::OutFile(std::string path) : path_(std::move(path)), counts_only_(false)
   const bool special = ::stat(path_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode);
   part_ = special ? path_ : path_ + "." + std::to_string(::getpid()) + ".part";
   const int fd =
-      ::open(part_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (special ? 0 : O_TRUNC), 0666);
+      ::open(part_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (special ? 0 : O_TRUNC), 0600);
   if (fd < 0) fail(path_);
   file_ = ::fdopen(fd, "wb");
   if (file_ == nullptr) fail(path_);

@@ -92,7 +92,7 @@ def test_recover_of_a_missing_directory(tmp_path: Path, capsys: pytest.CaptureFi
     ("found", "text", "code"),
     [
         (_library.Recovery(4, 3, 120000, 1, 0, 0),
-         "3 spools finished, 120000 events recovered, 1 still running", 0),
+         "3 spools finished, 120,000 events recovered, 1 still running", 0),
         (_library.Recovery(1, 1, 1, 0, 0, 0), "1 spool finished, 1 event recovered", 0),
         (_library.Recovery(2, 1, 5, 0, 0, 1),
          "1 spool finished, 5 events recovered, 1 not readable", 1),

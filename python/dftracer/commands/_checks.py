@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from dftracer import _library
+from dftracer._format import counted, size
 from dftracer.commands import _native
-from dftracer.commands._terminal import bytes_text, counted
 from dftracer.errors import DFTracerError
 
 
@@ -162,7 +162,7 @@ def _directory() -> Iterator[Check]:
 def _space() -> Iterator[Check]:
     place = _place()
     free = shutil.disk_usage(place).free
-    text = f"{bytes_text(free)} free in {place}; an event takes about 10 to 30 bytes"
+    text = f"{size(free)} free in {place}; an event takes about 10 to 30 bytes"
     if free < 10_000_000:
         yield fail("space", text)
     elif free < 1_000_000_000:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from dftracer._format import counted
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import ENDINGS, is_being_written
 
@@ -46,14 +47,14 @@ def repair(path: Path, *, in_place: bool = False, threads: int = 0) -> Repair:
     path = Path(os.path.realpath(path))
     part = path.with_name(f".{os.getpid()}.part.{path.name}")
     kept = path.with_name(path.name + ".damaged")
-    bar = reading.progress_bar([path], passes=2)
     try:
         found = summarise_all([path], threads=threads, by_path=False)
         if not found.damage.damaged:
             return Repair(False, found.records, {}, None)
         if not in_place and kept.exists():
             raise DFTracerError(f"{kept}: is there already", exit_code=1)
-        copied = _reader.copy(path, part, repair=True, threads=threads, progress=bar)
+        with reading.progress([path], "repairing", passes=2) as bar:
+            copied = _reader.copy(path, part, repair=True, threads=threads, progress=bar.callback)
         if copied["mismatch"]:
             raise DFTracerError(f"{name}: {copied['mismatch']}; left alone", exit_code=1)
         troubles: dict[str, int] = copied["total"]["troubles"]
@@ -69,7 +70,6 @@ def repair(path: Path, *, in_place: bool = False, threads: int = 0) -> Repair:
     except OSError as error:
         raise DFTracerError(f"{name}: {error.strerror or error}", exit_code=1) from None
     finally:
-        reading.end_progress(bar)
         part.unlink(missing_ok=True)
     return Repair(True, copied["records"], troubles, None if in_place else str(kept))
 
@@ -82,8 +82,6 @@ def _keep(path: Path, kept: Path) -> None:
 
 
 def describe(found: Repair) -> str:
-    from dftracer.commands._terminal import counted
-
     if not found.mended:
         return "is whole"
     what = ", ".join(

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dftracer._format import counted, size
 from dftracer.commands._checks import Check, fail, ok, warn
-from dftracer.commands._terminal import Progress, bytes_text, counted
+from dftracer.commands._terminal import Progress
 from dftracer.commands.recover import recover_directory
 from dftracer.trace.lines import Health, find_traces, read_records
 
@@ -202,7 +203,7 @@ def _gap(sums: Sums) -> Iterator[Check]:
         seen, total = sums.counts[f"{what}_seen"], sums.counts[f"{what}_total"]
         if total == 0 and seen == 0:
             continue
-        text = f"{bytes_text(seen)} of {bytes_text(total)} {verb} went through recorded calls"
+        text = f"{size(seen)} of {size(total)} {verb} went through recorded calls"
         if total > _ENOUGH and seen < total / 2:
             yield warn(
                 "gap",

@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from dftracer._format import size
+from dftracer._names import printable
 from dftracer.commands import reading
-from dftracer.commands.reading import bytes_text, printable, tell_damage
+from dftracer.commands.reading import tell_damage
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import find_traces
 from dftracer.trace.table import Damage
@@ -89,9 +91,9 @@ def _one(trace: Path, args: argparse.Namespace) -> Sizes:
         raise DFTracerError(f"{printable(name)}: {out.name} is there already", exit_code=1)
     old = trace.stat().st_size
     part = out.with_name(f".{trace.name}.{os.getpid()}.part.pfw.gz")
-    bar = reading.progress_bar([trace], passes=2)
     try:
-        found = _reader.copy(trace, part, threads=args.threads, level=3, progress=bar)
+        with reading.progress([trace], "compacting", passes=2) as bar:
+            found = _reader.copy(trace, part, threads=args.threads, level=3, progress=bar.callback)
         damage = Damage.of(found)
         if damage.damaged:
             # What is lost in a copy could still be had from the original.
@@ -111,7 +113,6 @@ def _one(trace: Path, args: argparse.Namespace) -> Sizes:
     except OSError as error:
         raise DFTracerError(f"{printable(name)}: {error.strerror or error}", exit_code=1) from None
     finally:
-        reading.end_progress(bar)
         part.unlink(missing_ok=True)
     return Sizes(trace if out == target else out, old, found["bytes"])
 
@@ -126,4 +127,4 @@ def _tell(args: argparse.Namespace, found: Sizes) -> None:
 
 def _text(before: int, after: int) -> str:
     ratio = f" ({before / after:.3g} to 1)" if after else ""
-    return f"{bytes_text(before)} before, {bytes_text(after)} after{ratio}"
+    return f"{size(before)} before, {size(after)} after{ratio}"

@@ -7,8 +7,9 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 
+from dftracer._names import printable
 from dftracer.commands._checks import Check
-from dftracer.commands._terminal import is_terminal, printable, styled
+from dftracer.commands._terminal import is_terminal, styled
 
 EXAMPLES = """\
   dftracer doctor                 this machine, this directory, these settings

@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dftracer import _reader
+from dftracer._files import add_mode, file_mode, grant, private_umask
+from dftracer._format import counted, size
+from dftracer._names import printable
 from dftracer.commands import reading
 from dftracer.commands._terminal import is_terminal
-from dftracer.commands.reading import DAMAGED, bytes_text, counted, printable
+from dftracer.commands.reading import DAMAGED
 from dftracer.errors import DFTracerError
 from dftracer.trace.table import Damage, Trace
 
@@ -50,11 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with parquet: OUT is a directory, with one below it for each category (cat=POSIX)",
     )
+    add_mode(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.partition and args.to != "parquet":
         raise DFTracerError("--partition is for --to parquet")
+    mode = file_mode(args.mode)
     if args.output == "-":
         return _to_stdout(args)
     traces = reading.open_traces(args)
@@ -67,13 +72,15 @@ def run(args: argparse.Namespace) -> int:
         events, found, damage = _to_parquet(traces, output, args.threads, args.partition)
     else:
         events, found, damage = _to_file(args.to, traces, output, args.threads)
+    grant(output, mode)
     facts = {"events": events, "written": found, "bytes": _size(output)}
     if args.json:
         print(json.dumps({**facts, "format": args.to, "output": str(output)}))
     else:
-        size = bytes_text(facts["bytes"])
-        name = printable(str(output))
-        print(f"{name}: {counted(events, 'event')} of {counted(len(traces), 'file')}, {size}")
+        print(
+            f"{printable(str(output))}: {counted(events, 'event')} of "
+            f"{counted(len(traces), 'file')}, {size(facts['bytes'])}"
+        )
     if events != found:
         name = printable(str(output))
         print(f"dftracer: {name}: {found:,} events instead of {events:,}", file=sys.stderr)
@@ -116,16 +123,14 @@ def _size(output: Path) -> int:
 def _to_file(
     form: str, traces: list[Path], output: Path | int, threads: int
 ) -> tuple[int, int, Damage]:
-    bar = reading.progress_bar(traces)
     try:
-        done = _reader.export(form, traces, output, threads=threads, progress=bar)
+        with reading.progress(traces, "exporting") as bar:
+            done = _reader.export(form, traces, output, threads=threads, progress=bar.callback)
     except BrokenPipeError:
         raise
     except OSError as error:
         name = "stdout" if isinstance(output, int) else output
         raise DFTracerError(f"{name}: {error.strerror or error}", 1) from None
-    finally:
-        reading.end_progress(bar)
     events = int(done["total"]["events"])
     # Chrome's file holds metadata as well: what is compared is all of it.
     missing = int(done["records"]) - int(done["found"])
@@ -153,9 +158,10 @@ def _to_parquet(
     written = str(part).replace("'", "''")
     options = "format parquet, partition_by (cat)" if partition else "format parquet"
     try:
-        connection.execute(f"copy (select * from events) to '{written}' ({options})")
+        with private_umask():
+            connection.execute(f"copy (select * from events) to '{written}' ({options})")
         if partition:
-            part.mkdir(exist_ok=True)  # there is nothing in a trace without events
+            part.mkdir(0o700, exist_ok=True)  # there is nothing in a trace without events
         os.replace(part, output)
         rows = _rows(connection, output)
     except (duckdb.Error, OSError) as error:

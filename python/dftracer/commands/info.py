@@ -4,57 +4,96 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from dftracer import _secrets
+from dftracer._format import counted, digits, duration, size
+from dftracer._layout import Column, name_column, pad, table, wrap
+from dftracer._names import columns_of, printable, shorten
 from dftracer.commands import reading
-from dftracer.commands.reading import bold, bytes_text, counted, dim, duration_text, shorten
+from dftracer.commands._terminal import width
+from dftracer.commands.reading import bold, dim
 from dftracer.trace import runs
 from dftracer.trace.files import siblings
 from dftracer.trace.summary import Process, Row, Summary, TraceSummary, summarise_all
 
-WIDTH = 100
+# Of more files than this, each gets a line, and their events one table.
+MOST_EACH = 3
+MOST_PROCESSES = 8
+MOST_LINES = 6  # that one sample takes
 
 EXAMPLES = """\
   dftracer info traces                     a directory, all its processes
+  dftracer info traces --each              the details of every file, however many there are
   dftracer info run.pfw.gz --top 40        more rows of the table of events
   dftracer info run.pfw.gz --run --json    all files of that run, for a program
   dftracer info traces --run latest        of several runs in a directory, the last
 """
 
+NAME_COLUMNS = (
+    name_column("category"),
+    name_column("name"),
+    Column("events"),
+    Column("total"),
+    Column("mean", rank=1),
+    Column("longest", rank=2),
+)
+FILE_COLUMNS = (
+    name_column("file"),
+    Column("events"),
+    Column("size", rank=4),
+    Column("status", right=False, rank=1),
+    Column("pid", rank=2),
+    Column("rank", rank=3),
+    name_column("command", rank=5, keep_start=True),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser)
     parser.add_argument(
-        "--top", type=int, default=15, metavar="N", help="rows of the event table (default 15)"
+        "--each",
+        action="store_true",
+        help=f"the details of each file, also of more than {MOST_EACH}",
     )
     parser.add_argument(
-        "--lines", type=int, default=3, metavar="N", help="sample lines of each file (default 3)"
+        "--top", type=int, default=15, metavar="N", help="rows of each table (default 15, 0: all)"
+    )
+    parser.add_argument(
+        "--lines", type=int, default=3, metavar="N", help="sample lines of a file (default 3)"
     )
 
 
 def run(args: argparse.Namespace) -> int:
     traces = reading.open_traces(args)
-    bar = reading.progress_bar(traces)
-    found = summarise_all(
-        traces,
-        threads=args.threads,
-        by_file=True,
-        by_path=False,
-        samples=max(args.lines, 0),
-        progress=bar,
-    )
-    reading.end_progress(bar)
+    with reading.progress(traces) as bar:
+        found = summarise_all(
+            traces,
+            threads=args.threads,
+            by_file=True,
+            by_path=False,
+            samples=max(args.lines, 0),
+            progress=bar.callback,
+        )
     if args.json:
         print(json.dumps(as_json(found), indent=1))
         return reading.tell_damage(found.damage)
-    for summary in found.files:
-        print_summary(summary, max(args.top, 0))
-    print(
-        f"{counted(len(traces), 'file')}, {counted(len(found.processes), 'process', 'processes')}, "
-        f"{counted(found.events, 'event')}, {bytes_text(found.size)}"
-    )
+    if args.each or len(found.files) <= MOST_EACH:
+        for summary in found.files:
+            print_summary(summary, args.top)
+    else:
+        print_overview(found, args.top)
+    parts = [
+        counted(len(traces), "file"),
+        counted(len(found.processes), "process", "processes"),
+        counted(found.events, "event"),
+        size(found.size),
+    ]
+    print(", ".join(parts))
     lives = [runs.life_of(process) for process in found.processes]
     for line in reading.run_lines(runs.runs_of(lives)):
         print(line)
@@ -80,7 +119,7 @@ def as_json(found: TraceSummary) -> dict[str, object]:
                 "first_ns": summary.first,
                 "last_ns": summary.last,
                 "processes": [vars(process) for process in summary.processes.values()],
-                "names": [vars(row) for row in _sorted(summary)],
+                "names": [vars(row) for row in _sorted(summary.rows.values())],
                 "metadata": dict(summary.metadata),
                 "troubles": summary.troubles,
             }
@@ -98,28 +137,51 @@ def as_json(found: TraceSummary) -> dict[str, object]:
 
 
 def print_summary(summary: Summary, top: int) -> None:
-    facts = f"{bytes_text(summary.size)}, {summary.status}"
-    name = shorten(str(summary.path), WIDTH - len(facts) - 2)
-    print(f"{bold(name)}{facts:>{WIDTH - len(name)}}")
-    for process in list(summary.processes.values())[:8]:
-        print(f"  {_process_line(process)}")
-    if len(summary.processes) > 8:
-        print(
-            f"  and {counted(len(summary.processes) - 8, 'further process', 'further processes')}"
-        )
-    print(f"  {_time_line(summary)}")
-    if summary.rows:
-        print()
-        _print_table(summary, top)
-    if summary.sample:
-        shown = len(summary.sample)
-        print(f"\n  the first {'event' if shown == 1 else f'{shown} events'} as written")
-        for line in summary.sample:
-            print("\n".join(_wrapped(line)))
+    room = width()
+    facts = f"{size(summary.size)}, {summary.status}"
+    name = shorten(str(summary.path), max(room - len(facts) - 2, 24))
+    if columns_of(name) + len(facts) + 2 <= room:
+        print(f"{bold(name)}{pad(facts, room - columns_of(name), right=True)}")
+    else:
+        print(f"{bold(name)}\n  {facts}")
+    for process in list(summary.processes.values())[:MOST_PROCESSES]:
+        print(f"  {_process_line(process, room - 2)}")
+    more = len(summary.processes) - MOST_PROCESSES
+    if more > 0:
+        print(f"  and {counted(more, 'further process', 'further processes')}")
+    print("\n".join(wrap(_time_line(summary), room, "  ", "    ")))
+    _print_names(summary.rows.values(), top)
+    _print_sample(summary)
     print()
 
 
-def _process_line(process: Process) -> str:
+def print_overview(found: TraceSummary, top: int) -> None:
+    """Of many files: a line each, and the events of all of them together."""
+    directories = {os.path.dirname(summary.path) for summary in found.files}
+    common = directories.pop() if len(directories) == 1 else None
+    if common:
+        print(bold(shorten(common, width())))
+    rows = []
+    for summary in found.files if top <= 0 else found.files[:top]:
+        name = summary.path.name if common is not None else str(summary.path)
+        cells = [name, f"{summary.events:,}", size(summary.size), summary.status]
+        rows.append([*cells, *_process_cells(summary)])
+    _print_table(FILE_COLUMNS, rows)
+    if len(rows) < len(found.files):
+        print(f"  and {counted(len(found.files) - len(rows), 'further file')}; --top 0 shows all")
+    _print_names((row for summary in found.files for row in summary.rows.values()), top)
+    _print_sample(found.files[0])
+    print(f"\n  --each shows the details of all {len(found.files):,} files\n")
+
+
+def _process_cells(summary: Summary) -> list[str]:
+    found = list(summary.processes.values())
+    if len(found) != 1:
+        return ["", "", counted(len(found), "process", "processes") if found else ""]
+    return [str(found[0].pid), found[0].rank, found[0].command]
+
+
+def _process_line(process: Process, room: int) -> str:
     parts = [f"pid {process.pid}"]
     if process.rank:
         parts.append(f"rank {shorten(process.rank, 10)}")
@@ -131,11 +193,12 @@ def _process_line(process: Process) -> str:
     if process.lost:
         parts.append(f"{process.lost:,} lost")
     line = ", ".join(parts)
-    room = WIDTH - len(line) - 4
-    if process.command and room > 12:
-        command = reading.printable(process.command)
-        line += ": " + (command if len(command) <= room else command[: room - 1] + "…")
-    return line
+    if not process.command:
+        return line
+    left = room - columns_of(line) - 2
+    if left >= min(12, columns_of(process.command)):
+        return f"{line}: {shorten(process.command, left, keep_start=True)}"
+    return f"{line}:\n    {shorten(process.command, room - 2, keep_start=True)}"
 
 
 def _time_line(summary: Summary) -> str:
@@ -148,47 +211,67 @@ def _time_line(summary: Summary) -> str:
             parts.append(f"time {summary.first} to {summary.last} ns")
         else:
             parts.append(f"{begin:%Y-%m-%d %H:%M:%S.%f} to {end:%H:%M:%S.%f}")
-        parts.append(duration_text(summary.last - summary.first))
+        parts.append(duration(summary.last - summary.first))
     if summary.events:
-        parts.append(f"{summary.size / summary.events:.3g} bytes an event")
+        parts.append(f"{digits(summary.size / summary.events)} bytes per event")
     metadata = sum(summary.metadata.values())
     if metadata:
         parts.append(counted(metadata, "record") + " of metadata")
     return ", ".join(parts) or "no records"
 
 
-def _sorted(summary: Summary) -> list[Row]:
-    return sorted(
-        summary.rows.values(), key=lambda row: (-row.total, -row.count, row.cat, row.name)
-    )
+def _sorted(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (-row.total, -row.count, row.cat, row.name))
 
 
-def _print_table(summary: Summary, top: int) -> None:
-    rows = _sorted(summary)
-    cells = [("category", "name", "events", "total", "mean", "longest")]
-    for row in rows[:top]:
-        cells.append(
-            (
-                shorten(row.cat, 20),
-                shorten(row.name, 34),
-                f"{row.count:,}",
-                duration_text(row.total),
-                duration_text(row.total / row.count),
-                duration_text(row.longest),
-            )
-        )
-    left = [max(len(row[column]) for row in cells) for column in (0, 1)]
-    for index, (category, name, *numbers) in enumerate(cells):
-        line = f"  {category:<{left[0]}}  {name:<{left[1]}}{numbers[0]:>12}"
-        line += "".join(f"{number:>10}" for number in numbers[1:])
-        print(dim(line) if index == 0 else line)
-    hidden = rows[top:]
+def _added_up(rows: Iterable[Row]) -> list[Row]:
+    """One row per name, of those of several files. Percentiles cannot be added, and are dropped."""
+    found: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        one = found.get((row.cat, row.name))
+        if one is None:
+            found[row.cat, row.name] = replace(row, p50=0, p90=0, p99=0)
+            continue
+        one.count += row.count
+        one.total += row.total
+        one.longest = max(one.longest, row.longest)
+        one.read_bytes += row.read_bytes
+        one.write_bytes += row.write_bytes
+    return list(found.values())
+
+
+def _print_names(found: Iterable[Row], top: int) -> None:
+    rows = _sorted(_added_up(found))
+    if not rows:
+        return
+    shown = rows if top <= 0 else rows[:top]
+    cells = []
+    for row in shown:
+        times = (row.total, row.total / max(row.count, 1), row.longest)
+        cells.append([row.cat, row.name, f"{row.count:,}", *map(duration, times)])
+    print()
+    _print_table(NAME_COLUMNS, cells)
+    hidden = rows[len(shown) :]
     if hidden:
         number = sum(row.count for row in hidden)
         print(f"  and {counted(len(hidden), 'further name')} with {counted(number, 'event')}")
 
 
-def _wrapped(line: str) -> list[str]:
+def _print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    head, *lines = table(columns, rows, width() - 2)
+    print("\n".join([dim(f"  {head}"), *(f"  {line}" for line in lines)]))
+
+
+def _print_sample(summary: Summary) -> None:
+    if not summary.sample:
+        return
+    shown = len(summary.sample)
+    print(f"\n  the first {'event' if shown == 1 else f'{shown} events'} as written")
+    for line in summary.sample:
+        print("\n".join(_wrapped(line, width())))
+
+
+def _wrapped(line: str, room: int) -> list[str]:
     # JSON without blanks offers no place to break but its commas.
     try:
         record = json.loads(line)
@@ -196,15 +279,15 @@ def _wrapped(line: str) -> list[str]:
         text = line
     else:
         text = json.dumps(_without_secrets(record), ensure_ascii=False, separators=(",", ":"))
-    pieces = reading.printable(text).split(",")
+    pieces = printable(text).split(",")
     lines = ["  "]
     for index, piece in enumerate(pieces):
         text = piece if index == len(pieces) - 1 else piece + ","
-        if len(lines[-1]) + len(text) > WIDTH and lines[-1].strip():
+        if columns_of(lines[-1] + text) > room and lines[-1].strip():
             lines.append("    ")
         lines[-1] += text
-    lines = [item if len(item) <= WIDTH else item[: WIDTH - 1] + "…" for item in lines]
-    return lines if len(lines) <= 6 else [*lines[:5], "    …"]
+    lines = [shorten(item, room, keep_start=True) for item in lines]
+    return lines if len(lines) <= MOST_LINES else [*lines[: MOST_LINES - 1], "    …"]
 
 
 def _without_secrets(value: Any) -> Any:

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dftracer._files import add_mode, file_mode, grant
+from dftracer._format import counted, duration, size
+from dftracer._names import printable
 from dftracer.commands import reading
-from dftracer.commands.reading import bytes_text, counted, duration_text, printable, tell_damage
+from dftracer.commands.reading import tell_damage
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import ENDINGS, find_traces
 from dftracer.trace.table import Damage
@@ -33,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the file to write: .pfw.gz, .pfw, or .json for strict Chrome JSON",
     )
     add_alignment(parser)
+    add_mode(parser)
     parser.add_argument("--json", action="store_true", help="print what was done as JSON")
     parser.add_argument("--quiet", action="store_true", help="print only problems")
 
@@ -119,24 +123,27 @@ def failed(error: OSError, out: Path) -> DFTracerError:
 def run(args: argparse.Namespace) -> int:
     from dftracer import _reader
 
+    args.mode = file_mode(args.mode)
     out = output_path(args.output)
     traces = inputs(args, out)
-    bar = reading.progress_bar(traces, passes=3)
     try:
-        found = _reader.merge(traces, out, threads=args.threads, align=args.clocks, progress=bar)
+        with reading.progress(traces, "merging", passes=3) as bar:
+            found = _reader.merge(
+                traces, out, threads=args.threads, align=args.clocks, progress=bar.callback
+            )
     except OSError as error:
         raise failed(error, out) from None
-    finally:
-        reading.end_progress(bar)
-    return report(found, args.json, args.quiet)
+    return report(found, args)
 
 
-def report(found: dict[str, Any], as_json: bool, quiet: bool) -> int:
-    """Says what was done. What does not add up is an error, and nothing was written then."""
+def report(found: dict[str, Any], args: argparse.Namespace) -> int:
+    """Prints what was done. What does not add up is an error, and nothing was written then."""
     damage = Damage.of(found)
     if found["mismatch"]:
         raise DFTracerError(f"{found['mismatch']}; nothing was written", exit_code=1)
-    if as_json:
+    for file in found["written"]:
+        grant(file["path"], args.mode)
+    if args.json:
         keys = ("in", "out", "hosts", "processes", "renumbered", "clocks", "doubled", "written")
         facts = {key: found[key] for key in keys}
         print(
@@ -150,7 +157,7 @@ def report(found: dict[str, Any], as_json: bool, quiet: bool) -> int:
             "their events may be there twice",
             file=sys.stderr,
         )
-    if not as_json and not quiet:
+    if not args.json and not args.quiet:
         tell(found, damage)
     return tell_damage(damage)
 
@@ -159,7 +166,7 @@ def tell(found: dict[str, Any], damage: Damage) -> None:
     for file in found["written"]:
         print(
             f"{printable(str(file['path']))}: {counted(file['events'], 'event')}, "
-            f"{bytes_text(file['bytes'])}"
+            f"{size(file['bytes'])}"
         )
     facts = [
         f"{counted(found['in']['events'], 'event')} of {counted(damage.files, 'file')}",
@@ -175,13 +182,13 @@ def tell(found: dict[str, Any], damage: Damage) -> None:
 def tell_clocks(clocks: Sequence[dict[str, Any]]) -> None:
     for clock in clocks:
         ahead = clock["offset_ns"]
-        width = duration_text(max(clock["uncertainty_ns"], 1))
+        width = duration(max(clock["uncertainty_ns"], 1))
         done = "taken out of its times" if clock["applied"] else "times left as they are"
         if not clock["applied"] and clock["proven"]:
             done += " (--align takes it out)"
         print(
             f"dftracer: the clock of {printable(clock['host'])} is "
-            f"{duration_text(abs(ahead)) if ahead else '0 ns'} "
+            f"{duration(abs(ahead))} "
             f"{'ahead of' if ahead >= 0 else 'behind'} that of "
             f"{printable(clock['against'])}, at most {width} off "
             f"({counted(clock['rounds'], 'collective operation')}): {done}",

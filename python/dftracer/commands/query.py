@@ -11,6 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from dftracer._files import add_mode, create, file_mode, grant, private_umask
+from dftracer._format import counted, size
+from dftracer._names import shorten
 from dftracer.commands import reading
 from dftracer.commands._terminal import is_terminal
 from dftracer.errors import DFTracerError
@@ -71,9 +74,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default=None, help="of the answer")
     parser.add_argument("--json", action="store_true", help="the same as --format json")
     parser.add_argument("-o", "--output", metavar="FILE", help="write it there; - is stdout")
+    add_mode(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    mode = file_mode(args.mode)
     form = args.format or ("json" if args.json else _form_of(args.output))
     output = None if args.output == "-" else args.output
     if form == "parquet" and not args.output:
@@ -92,11 +97,13 @@ def run(args: argparse.Namespace) -> int:
     try:
         if form == "parquet":
             write_parquet(connection, args.sql, output)
+            if output is not None:
+                grant(output, mode)
         else:
             answer = connection.execute(args.sql)
             if not answer.description:
                 raise DFTracerError("this SQL has no answer to show; ask with SELECT")
-            write(answer, form, output)
+            write(answer, form, output, mode)
     except duckdb.Error as error:
         raise DFTracerError(" ".join(str(error).split("\n")[0].split()), exit_code=1) from None
     damage = trace.damage
@@ -104,8 +111,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     # The numbers are for people: on a pipe, the answer alone.
     if sys.stderr.isatty():
-        words = reading.counted(damage.events, "event")
-        print(f"{words} read, {reading.bytes_text(damage.bytes_read)}", file=sys.stderr)
+        words = counted(damage.events, "event")
+        print(f"{words} read, {size(damage.bytes_read)}", file=sys.stderr)
     return reading.tell_damage(damage)
 
 
@@ -208,9 +215,9 @@ def _form_of(output: str | None) -> str:
     return ending if ending in ("csv", "json", "parquet") else "table"
 
 
-def write(answer: Any, form: str, output: str | None) -> None:
+def write(answer: Any, form: str, output: str | None, mode: int) -> None:
     try:
-        with open(output, "w", encoding="utf-8") if output else _stdout() as to:
+        with create(output, "w", mode, encoding="utf-8") if output else _stdout() as to:
             if form == "csv":
                 write_csv(answer, to)
             elif form == "json":
@@ -233,7 +240,8 @@ def write_parquet(connection: Any, sql: str, output: str | None) -> None:
         sys.stdout.buffer.flush()
         return
     place = output.replace("'", "''")
-    connection.execute(f"copy ({sql.strip().rstrip(';')}) to '{place}' (format parquet)")
+    with private_umask():
+        connection.execute(f"copy ({sql.strip().rstrip(';')}) to '{place}' (format parquet)")
 
 
 def _names(answer: Any) -> list[str]:
@@ -257,12 +265,9 @@ def _batches(answer: Any) -> Any:
 
 
 def write_csv(answer: Any, to: Any) -> None:
-    import csv
+    from dftracer import _csv
 
-    writer = csv.writer(to, lineterminator="\n")
-    writer.writerow(_names(answer))
-    for rows in _batches(answer):
-        writer.writerows(rows)
+    _csv.write(to, _names(answer), _batches(answer))
 
 
 def write_json(answer: Any, to: Any) -> None:
@@ -308,4 +313,4 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return reading.shorten(text, 80)
+    return shorten(text, 80)

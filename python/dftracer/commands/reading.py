@@ -5,47 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from dftracer.commands._terminal import (
-    bytes_text,
-    complain,
-    counted,
-    printable,
-    shorten,
-    styled,
-)
+from dftracer._format import counted
+from dftracer._names import printable
+from dftracer.commands._terminal import Progress, complain, styled
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import find_traces, siblings
 from dftracer.trace.table import Damage
 
 if TYPE_CHECKING:
     from dftracer.trace.runs import Run
-
-__all__ = [
-    "DAMAGED",
-    "add_arguments",
-    "add_run",
-    "bold",
-    "bytes_text",
-    "complain",
-    "counted",
-    "dim",
-    "duration_text",
-    "end_progress",
-    "finish_dead",
-    "of_run",
-    "open_traces",
-    "printable",
-    "problem_text",
-    "progress_bar",
-    "run_lines",
-    "shorten",
-    "tell_damage",
-    "tell_runs",
-]
 
 DAMAGED = 3
 
@@ -210,43 +182,10 @@ def problem_text(problem: dict[str, object]) -> str:
     return f"{text} ({', '.join(facts)})" if facts else text
 
 
-def progress_bar(traces: Sequence[Path], passes: int = 1) -> Callable[[int], object] | None:
-    """Shown on a terminal, and only for work that takes a while."""
-    if not sys.stderr.isatty():
-        return None
-    total = passes * sum(path.stat().st_size for path in traces if path.exists())
-    if total < 1 << 22:
-        return None
-
-    def show(done: int) -> None:
-        share = min(done / total, 1.0)
-        bar = "#" * int(share * 40)
-        print(f"\r{bar:<40} {share:4.0%}", end="", file=sys.stderr, flush=True)
-        if share >= 0.995:
-            print("\r" + " " * 46 + "\r", end="", file=sys.stderr, flush=True)
-
-    return show
-
-
-def end_progress(show: Callable[[int], object] | None) -> None:
-    if show is not None:
-        print("\r" + " " * 46 + "\r", end="", file=sys.stderr, flush=True)
-
-
-def duration_text(nanoseconds: float, digits: int = 3) -> str:
-    """Of nanoseconds, which is what the reader counts in, to so many digits."""
-    if nanoseconds == 0:
-        return "0"
-    for limit, unit in ((1e3, "ns"), (1e6, "us"), (1e9, "ms")):
-        if nanoseconds < limit * 0.9995:
-            return f"{_significant(nanoseconds / limit * 1e3, digits)} {unit}"
-    seconds = nanoseconds / 1e9
-    return f"{_significant(seconds, digits)} s" if seconds < 999.5 else f"{seconds:,.0f} s"
-
-
-def _significant(value: float, digits: int) -> str:
-    # 125 with two digits is 120, not 1.2e+02.
-    return f"{float(f'{value:.{digits}g}'):g}"
+def progress(traces: Sequence[Path], label: str = "reading", passes: int = 1) -> Progress:
+    """A bar for work that goes through the bytes of these files so many times."""
+    total = sum(path.stat().st_size for path in traces if path.exists())
+    return Progress(label, passes * total)
 
 
 def bold(text: str) -> str:

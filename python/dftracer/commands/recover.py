@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dftracer import _library
-from dftracer.commands._terminal import complain, printable
+from dftracer._format import counted
+from dftracer._names import printable
+from dftracer.commands._terminal import complain
 from dftracer.errors import DFTracerError
 
 EXAMPLES = """\
@@ -53,8 +55,8 @@ def describe(found: _library.Recovery) -> str:
     if found.spools == 0:
         return "nothing to recover"
     parts = [
-        f"{_counted(found.recovered, 'spool')} finished",
-        f"{_counted(found.events, 'event')} recovered",
+        f"{counted(found.recovered, 'spool')} finished",
+        f"{counted(found.events, 'event')} recovered",
     ]
     if found.alive:
         parts.append(f"{found.alive} still running")
@@ -63,10 +65,6 @@ def describe(found: _library.Recovery) -> str:
     if found.broken:
         parts.append(f"{found.broken} not readable")
     return ", ".join(parts)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def recover_directory(directory: str, *, force: bool = False) -> _library.Recovery:

@@ -7,6 +7,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from dftracer import _format
+from dftracer._files import add_mode, file_mode
+from dftracer._names import printable
 from dftracer.commands import _terminal, reading
 from dftracer.errors import DFTracerError
 
@@ -44,24 +47,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cluster", metavar="ADDRESS", help="of a Dask scheduler, or local:N for N processes here"
     )
+    add_mode(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from dftracer.reports import output
     from dftracer.reports.engine import make_report
 
+    mode = file_mode(args.mode)
     limit = _limit(args)
     traces = reading.open_traces(args)
     report = make_report(traces, threads=args.threads, cluster=args.cluster)
     comparison = _compare(args, report, limit) if args.against else None
     for place, write in ((args.csv, output.write_csv), (args.parquet, output.write_parquet)):
         if place:
-            write(report, place)
+            write(report, place, mode=mode)
     if args.json:
         output.write_json(report, sys.stdout, comparison.tables if comparison else {})
     else:
         _print(report, comparison)
-    _write_page(args, report, comparison)
+    _write_page(args, report, comparison, mode)
     code = reading.tell_damage(report.damage)
     return 1 if comparison is not None and comparison.too_slow else code
 
@@ -97,19 +102,22 @@ def _print(report: Report, comparison: Comparison | None) -> None:
         return
     from dftracer.reports.compare_text import lines
 
-    first, *rest = lines(comparison)
-    print("\n".join([reading.bold(first), *rest]))
+    found = lines(comparison, width=_terminal.width())
+    sentence = found.index("")
+    print("\n".join([*map(reading.bold, found[:sentence]), *found[sentence:]]))
 
 
-def _write_page(args: argparse.Namespace, report: Report, comparison: Comparison | None) -> None:
-    """The page was asked for, or comes of itself; then what hinders it is no mistake."""
+def _write_page(
+    args: argparse.Namespace, report: Report, comparison: Comparison | None, mode: int
+) -> None:
+    """Without -o the page is a by-product: failing to write it is a warning, not an error."""
     if args.no_page or (args.json and not args.output):
         return
     from dftracer.reports.page import write_page
 
     path = args.output or page_name(args.paths[0])
     try:
-        size = write_page(path, report, comparison)
+        size = write_page(path, report, comparison, mode=mode)
     except (DFTracerError, OSError) as error:
         if args.output:
             raise
@@ -117,7 +125,7 @@ def _write_page(args: argparse.Namespace, report: Report, comparison: Comparison
         reading.complain(f"no page {path}: {reason}")
         return
     to = sys.stderr if args.json else sys.stdout
-    print(f"\npage      {reading.printable(path)}, {reading.bytes_text(size)}", file=to)
+    print(f"\npage      {printable(path)}, {_format.size(size)}", file=to)
 
 
 def page_name(trace: str) -> str:

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dftracer import _library
+from dftracer import _format, _library
+from dftracer._format import counted, duration
+from dftracer._names import printable
 from dftracer.commands import _native
 from dftracer.commands._child import CannotStart, Child
-from dftracer.commands._terminal import bytes_text, counted, duration_text, printable
 from dftracer.errors import DFTracerError
 
 EXAMPLES = """\
@@ -336,10 +337,10 @@ def _summary(
     facts = [
         counted(sums.processes, "process", "processes"),
         f"{counted(sums.events, 'event')} on {counted(sums.files, 'file')}",
-        bytes_text(size),
+        _format.size(size),
     ]
     prefix = f"rank {rank}: " if rank >= 0 else ""
-    first = f"{prefix}{', '.join(facts)} in {duration_text(passed)}: {printable(where)}"
+    first = f"{prefix}{', '.join(facts)} in {duration(1e9 * passed)}: {printable(where)}"
     notes = []
     if sums.events == 0:
         notes.append(f"nothing was recorded: {_why_empty(own, sums, command)}")

@@ -6,6 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
+from dftracer._files import add_mode, file_mode
 from dftracer.commands import reading
 from dftracer.commands.merge import add_alignment, add_inputs, failed, inputs, report
 from dftracer.errors import DFTracerError
@@ -49,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "an end of .pfw or .json asks for that kind",
     )
     add_alignment(parser)
+    add_mode(parser)
     parser.add_argument("--json", action="store_true", help="print what was done as JSON")
     parser.add_argument("--quiet", action="store_true", help="print only problems")
 
@@ -99,6 +101,7 @@ def run(args: argparse.Namespace) -> int:
     from dftracer import _reader
     from dftracer.trace.summary import summarise_all
 
+    args.mode = file_mode(args.mode)
     by, number = _how(args)
     traces = inputs(args)
     stem, end = _stem(args, traces)
@@ -109,24 +112,22 @@ def run(args: argparse.Namespace) -> int:
         first = summarise_all(traces, threads=args.threads, by_path=False).first or 0
         start = None if args.start is None else first + nanoseconds(args.start)
         stop = None if args.stop is None else first + nanoseconds(args.stop)
-    bar = reading.progress_bar(traces, passes=3)
     try:
-        found = _reader.split(
-            traces,
-            stem,
-            end,
-            by,
-            number,
-            start=start,
-            stop=stop,
-            align=args.clocks,
-            threads=args.threads,
-            progress=bar,
-        )
+        with reading.progress(traces, "splitting", passes=3) as bar:
+            found = _reader.split(
+                traces,
+                stem,
+                end,
+                by,
+                number,
+                start=start,
+                stop=stop,
+                align=args.clocks,
+                threads=args.threads,
+                progress=bar.callback,
+            )
     except ValueError as error:
         raise DFTracerError(str(error), exit_code=2) from None
     except OSError as error:
         raise failed(error, Path(f"{stem}-...{end}")) from None
-    finally:
-        reading.end_progress(bar)
-    return report(found, args.json, args.quiet)
+    return report(found, args)

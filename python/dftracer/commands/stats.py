@@ -6,8 +6,11 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 
+from dftracer._format import counted, duration, size
+from dftracer._layout import Column, name_column, table
 from dftracer.commands import reading
-from dftracer.commands.reading import bytes_text, counted, dim, duration_text, shorten
+from dftracer.commands._terminal import width
+from dftracer.commands.reading import dim
 from dftracer.trace import runs
 from dftracer.trace.summary import Process, Row, TraceSummary, UsedFile, summarise_all
 
@@ -36,21 +39,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     traces = reading.open_traces(args)
-    bar = reading.progress_bar(traces)
     wanted = args.by or ["name", "process", "file"]
-    found = summarise_all(traces, threads=args.threads, by_path="file" in wanted, progress=bar)
-    reading.end_progress(bar)
+    with reading.progress(traces) as bar:
+        found = summarise_all(
+            traces, threads=args.threads, by_path="file" in wanted, progress=bar.callback
+        )
     if args.json:
         print(json.dumps(as_json(found, args.sort), indent=1))
         return reading.tell_damage(found.damage)
-    tables: list[tuple[str, Callable[[], list[list[str]]], int]] = [
-        ("name", lambda: _name_cells(_ordered(found.rows, args.sort)), 2),
-        ("process", lambda: _process_cells(_ordered(found.processes, args.sort)), 3),
-        ("file", lambda: _file_cells(_ordered(found.used, args.sort)), 1),
+    tables: list[tuple[str, Sequence[Column], Callable[[], list[list[str]]]]] = [
+        ("name", NAME_COLUMNS, lambda: _name_cells(_ordered(found.rows, args.sort))),
+        (
+            "process",
+            PROCESS_COLUMNS,
+            lambda: _process_cells(_ordered(found.processes, args.sort)),
+        ),
+        ("file", FILE_COLUMNS, lambda: _file_cells(_ordered(found.used, args.sort))),
     ]
-    for key, cells, left in tables:
+    for key, columns, cells in tables:
         if key in wanted:
-            _print_table(cells(), left, args.top)
+            _print_table(columns, cells(), args.top)
     _print_end(found, len(traces))
     return reading.tell_damage(found.damage)
 
@@ -88,32 +96,53 @@ def _ordered(rows: Sequence[Row | Process | UsedFile], sort: str) -> list[Row | 
     return sorted(rows, key=lambda row: (weight(row), name(row)))
 
 
+NAME_COLUMNS = (
+    name_column("category"),
+    name_column("name"),
+    Column("events"),
+    Column("total"),
+    Column("mean", rank=1),
+    Column("p50", rank=4),
+    Column("p90", rank=4),
+    Column("p99", rank=3),
+    Column("longest", rank=2),
+    Column("read", rank=5),
+    Column("written", rank=5),
+)
+PROCESS_COLUMNS = (
+    name_column("process"),
+    name_column("host", rank=4),
+    name_column("rank"),
+    Column("events"),
+    Column("threads", rank=3),
+    Column("total"),
+    Column("read", rank=1),
+    Column("written", rank=1),
+)
+FILE_COLUMNS = (
+    name_column("file"),
+    Column("calls"),
+    Column("total"),
+    Column("reads", rank=2),
+    Column("read", rank=1),
+    Column("writes", rank=2),
+    Column("written", rank=1),
+)
+
+
 def _name_cells(rows: Sequence[Row | Process | UsedFile]) -> list[list[str]]:
-    head = [
-        "category",
-        "name",
-        "events",
-        "total",
-        "mean",
-        "p50",
-        "p90",
-        "p99",
-        "longest",
-        "read",
-        "written",
-    ]
-    cells = [head]
+    cells = []
     for row in rows:
         if isinstance(row, Row):
             times = (row.total, row.total / max(row.count, 1))
             cells.append(
                 [
-                    shorten(row.cat, 16),
-                    shorten(row.name, 30),
+                    row.cat,
+                    row.name,
                     f"{row.count:,}",
-                    *map(duration_text, times),
-                    *(duration_text(value, 2) for value in (row.p50, row.p90, row.p99)),
-                    duration_text(row.longest),
+                    *map(duration, times),
+                    *(duration(value, 2) for value in (row.p50, row.p90, row.p99)),
+                    duration(row.longest),
                     *_moved(row.read_bytes, row.write_bytes),
                 ]
             )
@@ -121,17 +150,17 @@ def _name_cells(rows: Sequence[Row | Process | UsedFile]) -> list[list[str]]:
 
 
 def _process_cells(rows: Sequence[Row | Process | UsedFile]) -> list[list[str]]:
-    cells = [["process", "host", "rank", "events", "threads", "total", "read", "written"]]
+    cells = []
     for row in rows:
         if isinstance(row, Process):
             cells.append(
                 [
                     str(row.pid),
-                    shorten(row.host, 24),
-                    shorten(row.rank, 6),
+                    row.host,
+                    row.rank,
                     f"{row.events:,}",
                     str(row.threads),
-                    duration_text(row.total),
+                    duration(row.total),
                     *_moved(row.read_bytes, row.write_bytes),
                 ]
             )
@@ -139,31 +168,26 @@ def _process_cells(rows: Sequence[Row | Process | UsedFile]) -> list[list[str]]:
 
 
 def _file_cells(rows: Sequence[Row | Process | UsedFile]) -> list[list[str]]:
-    cells = [["file", "calls", "total", "reads", "read", "writes", "written"]]
+    cells = []
     for row in rows:
         if isinstance(row, UsedFile):
             read, written = _moved(row.read_bytes, row.write_bytes)
-            counts = [f"{row.count:,}", duration_text(row.total)]
+            counts = [f"{row.count:,}", duration(row.total)]
             reads = [f"{row.reads:,}", read, f"{row.writes:,}", written]
-            cells.append([shorten(row.path, 50), *counts, *reads])
+            cells.append([row.path, *counts, *reads])
     return cells
 
 
 def _moved(read: int, written: int) -> list[str]:
-    return [bytes_text(size) if size else "" for size in (read, written)]
+    return [size(number) if number else "" for number in (read, written)]
 
 
-def _print_table(cells: list[list[str]], left: int, top: int) -> None:
-    if len(cells) == 1:
+def _print_table(columns: Sequence[Column], cells: list[list[str]], top: int) -> None:
+    if not cells:
         return
-    shown = cells if top <= 0 else cells[: top + 1]
-    widths = [max(len(row[column]) for row in shown) for column in range(len(cells[0]))]
-    for index, row in enumerate(shown):
-        line = "  ".join(
-            f"{cell:<{width}}" if column < left else f"{cell:>{width}}"
-            for column, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        print(dim(line) if index == 0 else line)
+    shown = cells if top <= 0 else cells[:top]
+    head, *lines = table(columns, shown, width())
+    print("\n".join([dim(head), *lines]))
     if len(cells) > len(shown):
         print(f"and {counted(len(cells) - len(shown), 'further row')}; --top 0 shows all")
     print()
@@ -174,15 +198,15 @@ def _print_end(found: TraceSummary, files: int) -> None:
         counted(files, "file"),
         counted(len(found.processes), "process", "processes"),
         counted(found.events, "event"),
-        bytes_text(found.size),
+        size(found.size),
     ]
     several = runs.runs_of([runs.life_of(process) for process in found.processes])
     if len(several) > 1:
         # The time between them belongs to none.
         spans = [(r.start, r.end) for r in several if r.start is not None and r.end is not None]
-        parts.append(f"{duration_text(runs.covered(spans))} in {len(several):,} runs")
+        parts.append(f"{duration(runs.covered(spans))} in {len(several):,} runs")
     elif found.first is not None and found.last is not None:
-        parts.append(duration_text(found.last - found.first))
+        parts.append(duration(found.last - found.first))
     lost = sum(process.lost for process in found.processes)
     if lost:
         parts.append(f"{lost:,} events lost")

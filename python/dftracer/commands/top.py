@@ -11,17 +11,11 @@ import sys
 import time
 from collections.abc import Iterable
 
+from dftracer._format import counted, duration, size
+from dftracer._layout import Column, name_column, table
+from dftracer._names import shorten
 from dftracer.commands._live import Process, Use, Watch, total
-from dftracer.commands._terminal import (
-    bytes_text,
-    counted,
-    duration_text,
-    is_terminal,
-    shorten,
-    styled,
-    table,
-    width,
-)
+from dftracer.commands._terminal import is_terminal, styled, width
 from dftracer.errors import DFTracerError
 
 EXAMPLES = """\
@@ -160,7 +154,7 @@ def _speed(number: float | None, *, estimated: bool = False) -> str:
         return "?"
     if number < 0.5:
         return "-"
-    return f"{'~' if estimated else ''}{bytes_text(number)}/s"
+    return f"{'~' if estimated else ''}{size(number)}/s"
 
 
 def _frame(
@@ -201,9 +195,10 @@ def _processes(found: list[Process], columns: int, most: int) -> list[str]:
     shown = found if len(found) <= most else sorted(found, key=lambda one: -one.events_per_s)[:most]
     has_rank = any(process.rank is not None for process in found)
     has_place = any(process.epoch is not None or process.step is not None for process in found)
-    head = ["command", "pid", "events/s", "read", "written"]
-    head += ["rank"] * has_rank + ["epoch", "step"] * has_place
-    rows = [head]
+    head = [name_column("command"), Column("pid"), Column("events/s")]
+    head += [Column("read", rank=1), Column("written", rank=1)]
+    head += [Column("rank")] * has_rank + [Column("epoch"), Column("step")] * has_place
+    rows = []
     for one in shown:
         row = [
             shorten(one.command or "?", max(12, columns - 50), keep_start=True),
@@ -215,7 +210,7 @@ def _processes(found: list[Process], columns: int, most: int) -> list[str]:
         row += [_or_dash(one.rank)] * has_rank
         row += [_or_dash(one.epoch), _or_dash(one.step)] * has_place
         rows.append(row)
-    lines = table(rows, [False] + [True] * (len(head) - 1), columns)
+    lines = table(head, rows, columns)
     if len(shown) < len(found):
         lines.append(
             f"and {counted(len(found) - len(shown), 'further process', 'further processes')}"
@@ -233,10 +228,13 @@ def _uses(title: str, uses: dict[str, Use], columns: int, estimated: bool) -> li
     chosen: Iterable[tuple[str, Use]]
     chosen = list(uses.items())[:_SHOWN] if title == "region" else _largest(uses, _SHOWN)
     moves = title != "region"
-    rows = [[title, "a second", *(["read", "written"] if moves else []), "mean time"]]
+    head = [name_column(title), Column("per second")]
+    head += [Column("read", rank=1), Column("written", rank=1)] * moves
+    head.append(Column("mean time", rank=2))
+    rows = []
     for name, use in chosen:
-        row = [shorten(name, max(12, columns - 46)), _rate(use.count, estimated=estimated)]
+        row = [name, _rate(use.count, estimated=estimated)]
         if moves:
             row += [_speed(use.read, estimated=estimated), _speed(use.written, estimated=estimated)]
-        rows.append([*row, duration_text(use.seconds)])
-    return ["", *table(rows, [False] + [True] * (len(rows[0]) - 1), columns)]
+        rows.append([*row, duration(1e9 * use.seconds)])
+    return ["", *table(head, rows, columns)]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 
+from dftracer._format import counted, size
+from dftracer._names import printable
 from dftracer.commands import reading
-from dftracer.commands.reading import DAMAGED, bytes_text, counted, printable, problem_text
+from dftracer.commands.reading import DAMAGED, problem_text
 from dftracer.trace.summary import TraceSummary, summarise_all
 
 EXAMPLES = """\
@@ -25,9 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     traces = reading.open_traces(args)
-    bar = reading.progress_bar(traces)
-    found = summarise_all(traces, threads=args.threads, by_path=False, progress=bar)
-    reading.end_progress(bar)
+    with reading.progress(traces) as bar:
+        found = summarise_all(traces, threads=args.threads, by_path=False, progress=bar.callback)
     if args.json:
         print(json.dumps(as_json(found), indent=1))
     else:
@@ -65,7 +66,7 @@ def _print(found: TraceSummary, limit: int, quiet: bool) -> None:
         if not file.damaged and not any(p["file"] == path for p in found.damage.problems):
             if not quiet:
                 processes = counted(len(file.processes), "process", "processes")
-                facts = f"{counted(file.events, 'event')}, {processes}, {bytes_text(file.size)}"
+                facts = f"{counted(file.events, 'event')}, {processes}, {size(file.size)}"
                 print(f"{printable(path)}: sound, {facts}, {file.status}")
             continue
         troubles = [problem for problem in found.damage.problems if problem["file"] == path]
@@ -81,7 +82,7 @@ def _print(found: TraceSummary, limit: int, quiet: bool) -> None:
         f"{'all sound' if not found.damage.damaged else f'{bad} damaged'}; "
         f"{counted(found.events, 'event')}, "
         f"{counted(len(found.processes), 'process', 'processes')}, "
-        f"{bytes_text(found.damage.bytes_read)} read of {bytes_text(found.size)}"
+        f"{size(found.damage.bytes_read)} read of {size(found.size)}"
     )
     if bad and not quiet:
         print("`dftracer recover FILE` makes a file whole, from every record that can be read")

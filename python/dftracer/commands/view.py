@@ -11,16 +11,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from dftracer import _format
+from dftracer._format import counted, duration
+from dftracer._names import printable, shorten
 from dftracer.commands import reading
 from dftracer.commands._stream import Choice, Part, count, look, stream
-from dftracer.commands._terminal import (
-    bytes_text,
-    counted,
-    duration_text,
-    printable,
-    shorten,
-    styled,
-)
+from dftracer.commands._terminal import styled
 from dftracer.commands.recover import recover_directory
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import find_traces
@@ -144,7 +140,7 @@ def _choose(args: argparse.Namespace) -> Choice:
 def _too_large(parts: Sequence[Part], choice: Choice, size: int, limit: int) -> str:
     more = "" if size > limit else "more than "
     lines = [
-        f"{more}{bytes_text(size)} of text, and the UI takes about {bytes_text(limit)}; "
+        f"{more}{_format.size(size)} of text, and the UI takes about {_format.size(limit)}; "
         "choose a part:"
     ]
     if choice:
@@ -157,11 +153,11 @@ def _too_large(parts: Sequence[Part], choice: Choice, size: int, limit: int) -> 
         if share > 0:
             lines.append(
                 f"  --to {share:.3g}  about the first {limit / size * 0.9:.0%} of "
-                f"{duration_text(passed)}; or any --from and --to"
+                f"{duration(1e9 * passed)}; or any --from and --to"
             )
     for part in sorted(parts, key=lambda part: -part.size)[:8] if len(parts) > 1 else ():
         label = shorten(part.label, 60, keep_start=True)
-        lines.append(f"  --pid {part.pid:<8} {bytes_text(part.size):>8}  {label}".rstrip())
+        lines.append(f"  --pid {part.pid:<8} {_format.size(part.size):>8}  {label}".rstrip())
     if len(parts) > 8:
         lines.append(f"  and {counted(len(parts) - 8, 'further file')}")
     lines.append("  or --limit, at your own risk")
@@ -186,7 +182,7 @@ def _serve(
         )
     except OSError as error:
         raise DFTracerError(f"port {args.port}: {error.strerror}") from None
-    about = f"{counted(len(parts), 'trace')}, {bytes_text(found['bytes'])} of text"
+    about = f"{counted(len(parts), 'trace')}, {_format.size(found['bytes'])} of text"
     print(f"{about}: {styled(server.address, 'bold')}")
     if os.environ.get("SSH_CONNECTION") or args.no_browser:
         port = server.server_port

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dftracer.reports.text import counted, duration, percent
+from dftracer._format import counted, duration, percent
 
 Row = dict[str, Any]
 

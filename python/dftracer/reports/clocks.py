@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dftracer import _reader
+from dftracer._format import counted, duration
 from dftracer.reports.store import Shifts
-from dftracer.reports.text import counted, duration
 
 
 @dataclass

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from dftracer._format import count, duration, size
+from dftracer._layout import Column, name_column, table, wrap
 from dftracer.reports import units
 from dftracer.reports.compare import Change, Comparison
 
@@ -13,7 +17,8 @@ def signed(value: float | None) -> str:
 
 
 def value_text(value: float, unit: str) -> str:
-    return {"ns": units.duration, "bytes": units.size, "count": units.count}[unit](value)
+    writers: dict[str, Callable[[float], str]] = {"ns": duration, "bytes": size, "count": count}
+    return writers[unit](value)
 
 
 def between(one: Change) -> str:
@@ -51,10 +56,27 @@ def gate(comparison: Comparison) -> str:
     return f"not slower by more than the {limit:g} % that are allowed"
 
 
-def lines(comparison: Comparison, most_calls: int = 8) -> list[str]:
+CHANGES = (
+    name_column(""),
+    Column("before"),
+    Column("now"),
+    Column("change"),
+    Column("95 % certain", rank=1),
+    Column("", right=False),
+)
+CALLS = (
+    name_column("calls"),
+    Column("before"),
+    Column("now"),
+    Column("change"),
+    Column("", rank=1),
+)
+
+
+def lines(comparison: Comparison, most_calls: int = 8, width: int = 100) -> list[str]:
     """For the terminal."""
-    found = [verdict(comparison)[1], ""]
-    rows = [["", "before", "now", "change", "95 % certain", ""]]
+    found = [*wrap(verdict(comparison)[1], width), ""]
+    rows = []
     for row in comparison.tables["changes"].dicts():
         one = (value_text(row["before"], row["unit"]), value_text(row["after"], row["unit"]))
         sure = ""
@@ -63,33 +85,26 @@ def lines(comparison: Comparison, most_calls: int = 8) -> list[str]:
             sure = f"{low.removesuffix(' %')} to {high}"
         told = [signed(row["change_percent"]), sure, row["verdict"] or ""]
         rows.append([row["measure"], *one, *told])
-    found += _aligned(rows)
+    found += _indented(table(CHANGES, rows, width - 2))
     calls = [row for row in comparison.tables["call_changes"].dicts() if row["change_ns"]]
     if calls:
-        rows = [["calls", "before", "now", "change", "", ""]]
+        rows = []
         for row in calls[:most_calls]:
-            name = units.clean(f"{row['cat']} {row['name']}", 40)
-            times = (units.duration(row["before_ns"]), units.duration(row["after_ns"]))
+            name = f"{row['cat']} {row['name']}"
+            times = (duration(row["before_ns"]), duration(row["after_ns"]))
             counts = f"{row['before_count']:,} to {row['after_count']:,} calls"
             if row["before_count"] == row["after_count"]:
                 counts = f"{row['after_count']:,} calls"
-            rows.append([name, *times, signed(row["change_percent"]), counts, ""])
-        found += ["", *_aligned(rows)]
+            rows.append([name, *times, signed(row["change_percent"]), counts])
+        found += ["", *_indented(table(CALLS, rows, width - 2))]
     for row in comparison.tables["finding_changes"].dicts():
         if row["state"] != "in both":
-            found += ["", f"{row['state']} finding: {units.clean(row['title'], 120)}"]
+            title = f"{row['state']} finding: {units.clean(row['title'], 120)}"
+            found += ["", *wrap(title, width)]
     if gate(comparison):
         found += ["", gate(comparison)]
     return found
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    made = []
-    for row in rows:
-        cells = [
-            f"{cell:<{width}}" if at in (0, 5) else f"{cell:>{width}}"
-            for at, (cell, width) in enumerate(zip(row, widths))
-        ]
-        made.append(f"  {'  '.join(cells)}".rstrip())
-    return made
+def _indented(found: list[str]) -> list[str]:
+    return [f"  {line}" for line in found]

@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from dftracer._format import counted, duration, percent, size
 from dftracer.reports.bounds import busy_words
 from dftracer.reports.model import SCHEMAS, Table
 from dftracer.reports.store import SMALL, SYNCS
-from dftracer.reports.text import counted, duration, percent, size
 from dftracer.reports.workers import Start, at_a_time, starts, waits
 
 MANY = 1000  # calls from which on a habit is one

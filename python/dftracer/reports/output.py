@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
@@ -11,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from dftracer import _csv
+from dftracer._files import create, directory_mode, file_mode
 from dftracer.errors import DFTracerError
 from dftracer.reports.model import Report, Table
 
@@ -32,19 +33,21 @@ def write_json(report: Report, to: TextIO, more: Mapping[str, Table] | None = No
     to.write("}\n")
 
 
-def write_csv(report: Report, directory: str) -> None:
-    place = _made(directory)
+def write_csv(report: Report, directory: str, *, mode: int | None = None) -> None:
+    place = _made(directory, file_mode(mode))
     for name, table in report.tables.items():
-        with open(place / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(table.columns)
-            writer.writerows(table.rows)
+        path = place / f"{name}.csv"
+        # Half a character, of bytes that are no UTF-8, has no place in a file of text.
+        with create(
+            path, "w", file_mode(mode), encoding="utf-8", errors="backslashreplace", newline=""
+        ) as file:
+            _csv.write(file, table.columns, [table.rows])
 
 
-def write_parquet(report: Report, directory: str) -> None:
+def write_parquet(report: Report, directory: str, *, mode: int | None = None) -> None:
     import duckdb
 
-    place = _made(directory)
+    place = _made(directory, file_mode(mode))
     with duckdb.connect() as connection, tempfile.TemporaryDirectory() as scratch:
         # Through JSON: a million rows as parameters of statements take minutes.
         lines = os.path.join(scratch, "rows.json")
@@ -52,10 +55,12 @@ def write_parquet(report: Report, directory: str) -> None:
             with open(lines, "w", encoding="utf-8", errors="surrogatepass") as file:
                 _write_lines(table, file)
             columns = [f"'{c.name}': '{KINDS[c.kind]}'" for c in table.schema.columns]
+            create(place / f"{name}.parquet", "wb", file_mode(mode)).close()
             path = str(place / f"{name}.parquet").replace("'", "''")
             connection.execute(
                 f"copy (from read_json('{lines}', format = 'newline_delimited', "
-                f"columns = {{{', '.join(columns)}}})) to '{path}' (format parquet)"
+                f"columns = {{{', '.join(columns)}}})) to '{path}' "
+                "(format parquet, use_tmp_file false)"
             )
 
 
@@ -69,10 +74,10 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _made(directory: str) -> Path:
+def _made(directory: str, mode: int) -> Path:
     place = Path(directory)
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        place.mkdir(directory_mode(mode), parents=True, exist_ok=True)
     except OSError as error:
         raise DFTracerError(f"{directory}: {error.strerror}", exit_code=1) from None
     return place

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from importlib.resources import files as package_files
 from typing import TYPE_CHECKING, Any
 
+from dftracer._files import create, file_mode
 from dftracer.reports import units
 from dftracer.reports.figures import HEAT, ROLES, Figure, figures
 from dftracer.reports.markup import attribute, escaped, share_bar, table_html
@@ -79,10 +80,12 @@ def page(report: Report, comparison: Comparison | None = None, *, title: str = "
     return made
 
 
-def write_page(path: str, report: Report, comparison: Comparison | None = None) -> int:
-    """Writes the file, and returns its size."""
+def write_page(
+    path: str, report: Report, comparison: Comparison | None = None, *, mode: int | None = None
+) -> int:
+    """Writes the file, and returns its size. A new file has the mode, or that of file_mode()."""
     made = page(report, comparison).encode()
-    with open(path, "wb") as file:
+    with create(path, "wb", file_mode(mode)) as file:
         file.write(made)
     return len(made)
 

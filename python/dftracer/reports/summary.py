@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dftracer._format import counted, duration, percent, rate, size
+from dftracer._layout import Column, name_column, table, wrap
+from dftracer._names import shorten
 from dftracer.reports.model import Report
-from dftracer.reports.text import counted, duration, percent, rate, size
 from dftracer.reports.workers import starts, waits
 from dftracer.trace.runs import when_text
 
@@ -37,15 +38,19 @@ def summarise(
     report: Report, style: Callable[[str, str], str] = plain, width: int = 100
 ) -> list[str]:
     """Lines of at most `width` columns. style(text, "bold" or "dim") may decorate."""
-    lines = [*_head(report), ""]
-    lines += _findings(report, style, width)
-    for title, rows in _sections(report):
-        if len(rows) > 1:
-            lines += ["", style(title, "bold"), *_table(rows, style, width)]
+    lines = []
+    for key, text in _head(report):
+        lines += wrap(text, width, f"{key:<10}", " " * 10)
+    lines += ["", *_findings(report, style, width)]
+    for title, columns, rows in _sections(report):
+        if rows:
+            head, *body = table(columns, rows, width - 2)
+            lines += ["", style(title, "bold"), style(f"  {head}", "dim")]
+            lines += [f"  {line}" for line in body]
     return lines
 
 
-def _head(report: Report) -> list[str]:
+def _head(report: Report) -> list[tuple[str, str]]:
     facts = report.overview.dicts()[0]
     roles = [row["role"] for row in report.processes]
     parts = [
@@ -55,56 +60,50 @@ def _head(report: Report) -> list[str]:
     where = f" on {counted(facts['hosts'], 'host')}" if facts["hosts"] else ""
     if facts["ranks"]:
         where += f", {counted(facts['ranks'], 'rank')}"
-    lines = [
-        *_runs(report),
-        f"job       {duration(facts['job_ns'] or 0)}{TIMED_BY.get(facts['timed_by'] or '', '')}, "
+    job = (
+        f"{duration(facts['job_ns'] or 0)}{TIMED_BY.get(facts['timed_by'] or '', '')}, "
         f"{counted(facts['processes'], 'process', 'processes')} ({', '.join(parts) or 'none'})"
-        f"{where}; {counted(facts['events'], 'event')} in {counted(facts['traces'], 'trace')}",
-    ]
+        f"{where}; {counted(facts['events'], 'event')} in {counted(facts['traces'], 'trace')}"
+    )
+    lines = [*_runs(report), ("job", job)]
     if facts["clock"]:
-        lines += [f"clock     {part}" for part in facts["clock"].split("; ")]
+        lines += [("clock", part) for part in facts["clock"].split("; ")]
     training = _training(report)
     if facts["bound_by"] and not training:
-        lines.append(f"time      {facts['bound_by']}")
+        lines.append(("time", facts["bound_by"]))
     lines += training
     if facts["io_ns"] or facts["read_bytes"] or facts["write_bytes"]:
-        lines.append(_io(report, facts))
-    lines += [f"not seen  {part}" for part in (facts["not_traced"] or "").split("; ") if part]
+        lines.append(("I/O", _io(report, facts)))
+    lines += [("not seen", part) for part in (facts["not_traced"] or "").split("; ") if part]
     return lines
 
 
-def _runs(report: Report) -> list[str]:
+def _runs(report: Report) -> list[tuple[str, str]]:
     """Several runs are added up only with a word about it, and about how to choose one."""
     runs = report.runs.dicts()
     if len(runs) < 2:
         return []
-    guess = " (by their times: not all traces carry the id of a run)" if any(
-        run["guessed"] for run in runs
-    ) else ""  # fmt: skip
-    lines = [
-        f"runs      {len(runs):,} different runs are added up here{guess}; choose one with "
+    guessed = any(run["guessed"] for run in runs)
+    guess = " (by their times: not all traces carry the id of a run)" if guessed else ""
+    head = (
+        f"{len(runs):,} different runs are added up here{guess}; choose one with "
         "--run latest, or --run N"
-    ]
+    )
+    lines = [("runs", head)]
     shown = runs if len(runs) <= TOP else [*runs[: TOP - 2], *runs[-1:]]
     for run in shown:
-        command = (run["command"] or "").strip()
-        lines.append(
-            f"          {run['run']}: {when_text(run['start_ns'])}, "
-            f"{duration(run['dur_ns'] or 0)}, "
+        command = shorten((run["command"] or "").strip(), 60, keep_start=True)
+        facts = (
+            f"{run['run']}: {when_text(run['start_ns'])}, {duration(run['dur_ns'] or 0)}, "
             f"{counted(run['processes'], 'process', 'processes')}"
-            f"{': ' + _printable(command)[:60] if command else ''}"
         )
+        lines.append(("", f"{facts}: {command}" if command else facts))
     if len(shown) < len(runs):
-        lines.insert(-1, f"          and {len(runs) - len(shown):,} more")
+        lines.insert(-1, ("", f"and {len(runs) - len(shown):,} more"))
     return lines
 
 
-def _printable(text: str) -> str:
-    """A name may hold anything, and a terminal must not act on it."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
-def _training(report: Report) -> list[str]:
+def _training(report: Report) -> list[tuple[str, str]]:
     epochs = report.epochs.dicts()
     evaluation = sum(epoch["evaluation_ns"] for epoch in epochs)
     steps = len(report.steps)
@@ -125,9 +124,13 @@ def _training(report: Report) -> list[str]:
             parts.append(f"{name} {percent(value / whole)}")
     evaluated = f"; evaluation {duration(evaluation)} besides" if evaluation else ""
     return [
-        f"training  {counted(steps, 'step')}{passes}, "
-        f"{counted(trainers, 'process', 'processes')}, {duration(whole / max(steps, 1))} a step",
-        f"          {', '.join(parts)}{evaluated}",
+        (
+            "training",
+            f"{counted(steps, 'step')}{passes}, "
+            f"{counted(trainers, 'process', 'processes')}, "
+            f"{duration(whole / max(steps, 1))} per step",
+        ),
+        ("", f"{', '.join(parts)}{evaluated}"),
     ]
 
 
@@ -136,7 +139,7 @@ def _io(report: Report, facts: Row) -> str:
     busy = facts["io_ns"]
     moved = facts["read_bytes"] + facts["write_bytes"]
     text = (
-        f"I/O       read {size(facts['read_bytes'])}, wrote {size(facts['write_bytes'])} in "
+        f"read {size(facts['read_bytes'])}, wrote {size(facts['write_bytes'])} in "
         f"{counted(sum(row['count'] for row in calls), 'call')}, {duration(busy)}"
     )
     if busy and moved:
@@ -155,25 +158,29 @@ def _io(report: Report, facts: Row) -> str:
 def _findings(report: Report, style: Callable[[str, str], str], width: int) -> list[str]:
     rows = report.findings.dicts()
     if not rows:
-        return ["Nothing stands out: no finding reaches the share and time from which it matters."]
+        nothing = "Nothing stands out: no finding reaches the share and time from which it matters."
+        return wrap(nothing, width)
     lines = [style(f"Worth a look ({len(rows)})", "bold")]
     for row in rows:
-        title = f"{row['severity']:<6} {row['title']}"
-        lines.append(style(title[:width], "bold" if row["severity"] == "high" else "plain"))
+        grave = "bold" if row["severity"] == "high" else "plain"
+        for line in wrap(row["title"], width, f"{row['severity']:<7}", " " * 7):
+            lines.append(style(line, grave))
         for words in (row["evidence"], f"try: {row['advice']}"):
-            lines += textwrap.wrap(words, max(width, 40), initial_indent=" " * 7,
-                                   subsequent_indent=" " * 7)  # fmt: skip
+            lines += wrap(words, width, " " * 7, " " * 7)
     return lines
 
 
-def _sections(report: Report) -> list[tuple[str, list[tuple[str, ...]]]]:
+Section = tuple[str, Sequence[Column], list[tuple[str, ...]]]
+
+
+def _sections(report: Report) -> list[Section]:
     return [
-        ("Categories", _layers(report)),
-        ("Calls, by time", _calls(report)),
-        ("Epochs", _epochs(report)),
-        ("Files, by time", _files(report)),
-        ("Ranks and workers off the median", _stragglers(report)),
-        ("PyTorch operations, by time", _torch(report)),
+        ("Categories", LAYERS, _layers(report)),
+        ("Calls, by time", CALLS, _calls(report)),
+        ("Epochs", EPOCHS, _epochs(report)),
+        ("Files, by time", FILES, _files(report)),
+        ("Ranks and workers off the median", STRAGGLERS, _stragglers(report)),
+        ("PyTorch operations, by time", OPERATIONS, _torch(report)),
     ]
 
 
@@ -183,10 +190,20 @@ def _more(rows: list[tuple[str, ...]], whole: int) -> list[tuple[str, ...]]:
     return rows
 
 
+LAYERS = (
+    name_column("category"),
+    Column("events"),
+    Column("time"),
+    Column("union", rank=2),
+    Column("read", rank=1),
+    Column("written", rank=1),
+    Column("rate", rank=3),
+    Column("hidden", rank=4),
+)
+
+
 def _layers(report: Report) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [
-        ("category", "events", "time", "union", "read", "written", "rate", "hidden")
-    ]
+    rows: list[tuple[str, ...]] = []
     for row in report.layers.dicts()[:TOP]:
         io = row["class"] == "io"
         hidden = row["overlap_percent"] if io else None
@@ -198,17 +215,28 @@ def _layers(report: Report) -> list[tuple[str, ...]]:
                 duration(row["union_ns"]),
                 size(row["read_bytes"]) if io else "",
                 size(row["write_bytes"]) if io else "",
-                rate(row["bandwidth"]),
+                rate(row["bandwidth"]) if row["bandwidth"] else "",
                 "" if hidden is None else percent(hidden / 100),
             )
         )
     return _more(rows, len(report.layers))
 
 
+CALLS = (
+    name_column("name"),
+    name_column("category", rank=5),
+    Column("count"),
+    Column("time"),
+    Column("mean", rank=1),
+    Column("p99", rank=3),
+    Column("longest", rank=2),
+    Column("bytes", rank=4),
+    Column("a call", rank=6),
+)
+
+
 def _calls(report: Report) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [
-        ("name", "category", "count", "time", "mean", "p99", "longest", "bytes", "a call")
-    ]
+    rows: list[tuple[str, ...]] = []
     for row in report.calls.dicts()[:TOP]:
         moved = max(row["read_bytes"], row["write_bytes"])
         rows.append(
@@ -227,28 +255,58 @@ def _calls(report: Report) -> list[tuple[str, ...]]:
     return _more(rows, len(report.calls))
 
 
+PARTS = {
+    "compute": "compute",
+    "fetch": "fetch",
+    "comm": "communication",
+    "transfer": "transfer",
+    "checkpoint": "checkpoint",
+    "evaluation": "evaluation",
+    "rest": "unattributed",
+}
+EPOCHS = (
+    name_column("epoch"),
+    Column("process"),
+    Column("steps", rank=1),
+    Column("time"),
+    Column("compute"),
+    Column("fetch"),
+    *(Column(name, rank=2) for name in list(PARTS)[2:]),
+)
+
+
 def _epochs(report: Report) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [
-        ("epoch", "process", "steps", "time", "compute", "fetch", "comm", "transfer", "checkpoint",
-         "evaluation", "rest")
-    ]  # fmt: skip
+    rows: list[tuple[str, ...]] = []
+    there = [part for part in PARTS.values() if any(report.epochs.column(f"{part}_ns"))]
     for row in report.epochs.dicts()[:TOP]:
-        parts = ("compute", "fetch", "communication", "transfer", "checkpoint", "evaluation",
-                 "unattributed")  # fmt: skip
         rows.append(
             (
                 "?" if row["epoch"] is None else str(row["epoch"]),
                 str(row["process"]) if row["rank"] is None else f"rank {row['rank']}",
                 f"{row['steps']:,}",
                 duration(row["dur_ns"]),
-                *(percent(row[f"{part}_ns"] / max(row["dur_ns"], 1)) for part in parts),
+                *(
+                    percent(row[f"{part}_ns"] / max(row["dur_ns"], 1)) if part in there else ""
+                    for part in PARTS.values()
+                ),
             )
         )
     return _more(rows, len(report.epochs))
 
 
+FILES = (
+    name_column("file"),
+    Column("time"),
+    Column("calls"),
+    Column("read", rank=1),
+    Column("written", rank=1),
+    Column("a call", rank=3),
+    Column("access", right=False, rank=2),
+)
+
+
 def _files(report: Report) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [("file", "time", "calls", "read", "written", "a call", "access")]
+    rows: list[tuple[str, ...]] = []
     for row in report.files.rows[:TOP]:
         file = dict(zip(report.files.columns, row))
         calls = file["opens"] + file["reads"] + file["writes"] + file["metadata"]
@@ -266,8 +324,18 @@ def _files(report: Report) -> list[tuple[str, ...]]:
     return _more(rows, len(report.files))
 
 
+STRAGGLERS = (
+    name_column("kind"),
+    Column("process"),
+    Column("measure", right=False),
+    Column("value"),
+    Column("median", rank=1),
+    Column("ratio"),
+)
+
+
 def _stragglers(report: Report) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [("kind", "process", "measure", "value", "median", "ratio")]
+    rows: list[tuple[str, ...]] = []
     off = [row for row in report.stragglers if row["ratio"] and row["ratio"] >= 1.2]
     for row in off[:TOP]:
         text = size if row["measure"] == "read bytes" else duration
@@ -284,8 +352,18 @@ def _stragglers(report: Report) -> list[tuple[str, ...]]:
     return rows
 
 
+OPERATIONS = (
+    name_column("operation"),
+    Column("phase", right=False, rank=2),
+    Column("count"),
+    Column("time"),
+    Column("mean", rank=1),
+    Column("p99", rank=3),
+)
+
+
 def _torch(report: Report) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [("operation", "phase", "count", "time", "mean", "p99")]
+    rows: list[tuple[str, ...]] = []
     for row in report.torch_ops.dicts()[:TOP]:
         rows.append(
             (
@@ -298,25 +376,3 @@ def _torch(report: Report) -> list[tuple[str, ...]]:
             )
         )
     return _more(rows, len(report.torch_ops))
-
-
-def _table(
-    rows: Sequence[tuple[str, ...]], style: Callable[[str, str], str], width: int
-) -> list[str]:
-    """Columns side by side: text to the left, numbers to the right; the first gives way."""
-    full = [row for row in rows if len(row) > 1]
-    widths = [max(len(row[at]) for row in full) for at in range(len(full[0]))]
-    over = sum(widths) + 2 * len(widths) - width
-    widths[0] = max(min(widths[0], 12), widths[0] - max(over, 0))
-    lines = []
-    for row in rows:
-        cells = []
-        for at, cell in enumerate(row):
-            clean = _printable(cell)
-            if at == 0 and len(row) > 1 and len(clean) > widths[0]:
-                clean = "…" + clean[1 - widths[0] :]
-            left = at == 0 or not any(other[at][:1].isdigit() for other in full[1:])
-            cells.append(f"{clean:<{widths[at]}}" if left else f"{clean:>{widths[at]}}")
-        text = "  " + "  ".join(cells).rstrip()
-        lines.append(style(text, "dim") if row is rows[0] else text)
-    return lines

@@ -1,0 +1,31 @@
+"""CSV that a spreadsheet shows as it is."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from typing import IO, Any
+
+# A cell that begins so is a formula to a spreadsheet, and may start a program or send data away.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def cell(value: Any) -> Any:
+    """Text that a spreadsheet would compute gets an apostrophe before it; numbers stay numbers."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+def write(to: IO[str], head: Sequence[str], batches: Iterable[Iterable[Sequence[Any]]]) -> None:
+    plain = csv.writer(to, lineterminator="\n")
+    # The writer quotes the line ends that it writes itself, and readers end a line at others too.
+    quoted = csv.writer(to, lineterminator="\n", quoting=csv.QUOTE_ALL)
+
+    def put(row: Sequence[Any]) -> None:
+        cells = [cell(value) for value in row]
+        ends = any(isinstance(value, str) and "\r" in value for value in cells)
+        (quoted if ends else plain).writerow(cells)
+
+    put(head)
+    for rows in batches:
+        for row in rows:
+            put(row)
