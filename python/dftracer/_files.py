@@ -16,18 +16,17 @@ VARIABLE = "DFTRACER_FILE_MODE"
 
 
 def parse_mode(text: str) -> int:
-    """Octal permissions, of which the owner must be able to read and write."""
     try:
         mode = int(text, 8)
     except ValueError:
         mode = -1
-    if not 0 <= mode <= 0o777 or mode & PRIVATE != PRIVATE:
+    if not 0 <= mode <= 0o777:
         raise ValueError(f"invalid file mode {text!r} (e.g. 0600, 0640, 0644)")
     return mode
 
 
 def file_mode(given: int | None = None) -> int:
-    """Of --mode, else of the environment, else 0600."""
+    """Of --mode, else of the environment, else 0600; less the umask, as open() takes it."""
     if given is not None:
         return given
     text = os.environ.get(VARIABLE, "")
@@ -48,7 +47,7 @@ def add_mode(parser: argparse.ArgumentParser) -> None:
         "--mode",
         type=mode,
         metavar="OCTAL",
-        help=f"permissions of what is written (default: {VARIABLE}, else 0600)",
+        help=f"permissions of what is written, less the umask (default: {VARIABLE}, else 0600)",
     )
 
 
@@ -66,6 +65,7 @@ def grant(path: str | os.PathLike[str], mode: int) -> None:
     """Gives a file that was made private, or a directory and the files in it, this mode."""
     if mode == PRIVATE:
         return
+    mode &= ~_umask()
     if os.path.isdir(path):
         for place, _, names in os.walk(path):
             os.chmod(place, directory_mode(mode))
@@ -73,6 +73,13 @@ def grant(path: str | os.PathLike[str], mode: int) -> None:
                 os.chmod(os.path.join(place, name), mode)
     elif os.path.isfile(path):  # and not a pipe or a device
         os.chmod(path, mode)
+
+
+def _umask() -> int:
+    # Reading it means setting it; in between, files are private rather than open to all.
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 @contextlib.contextmanager

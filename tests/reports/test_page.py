@@ -11,8 +11,9 @@ from support import report_tables
 
 from dftracer.errors import DFTracerError
 from dftracer.reports import script
+from dftracer.reports.figures import ROLES
 from dftracer.reports.model import SCHEMAS, Report, Table
-from dftracer.reports.page import LIMIT, page, write_page
+from dftracer.reports.page import LIMIT, page, program_name, write_page
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 
@@ -25,7 +26,8 @@ class Outline(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: list[tuple[str, str]] = []
         self._open: list[str] = []
-        self.feed(made)
+        # Places where a long word may be broken are no part of what is read.
+        self.feed(made.replace("<wbr>", ""))
         self.close()
         assert self._open == []
 
@@ -44,7 +46,8 @@ class Outline(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
     def text(self) -> str:
-        return " ".join(data for tag, data in self.texts if tag not in ("script", "style"))
+        told = " ".join(data for tag, data in self.texts if tag not in ("script", "style"))
+        return told.replace("\N{NO-BREAK SPACE}", " ")
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +148,7 @@ def test_a_hundred_thousand_files_are_a_small_page(tmp_path: Path) -> None:
     size = write_page(str(tmp_path / "report.html"), report)
     assert size < 10_000_000
     told = Outline((tmp_path / "report.html").read_text("utf-8")).text()
-    assert "the first 1,000 of 100,000 rows" in told
+    assert "The first 1,000 of 100,000 rows" in told
 
 
 def test_a_page_of_the_worst_names_stays_below_the_limit() -> None:
@@ -169,6 +172,111 @@ def test_columns_of_nothing_are_left_out() -> None:
     assert "checkpoint" not in heads  # all zero
     errors = made[made.index('id="data-calls"') :]
     assert ">errors</button>" in errors[: errors.index("</thead>")]
+
+
+def test_a_title_holds_no_arguments() -> None:
+    report = report_tables.training()
+    table = report.tables["processes"]
+    at = table.columns.index("command")
+    secret = "/usr/bin/env A=b /opt/bin/python3.11 -W ignore -u /home/me/train.py --token s3cr3t"
+    table.rows = [(*row[:at], secret, *row[at + 1 :]) for row in table.rows]
+    made = page(report)
+    heads = re.findall(r"<title>(.*?)</title>|<h1>(.*?)</h1>|<p>(.*?)</p>", made)[:3]
+    assert heads[0][0] == "train.py · traces – dftracer report"
+    assert "train.py" in heads[1][1]
+    assert "s3cr3t" not in str(heads)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("./a.out --key x", "a.out"),
+        ("python -m torch.distributed.run train.py", "torch.distributed.run"),
+        ("python3 -c import-os;secret()", "python3"),
+        ("bash run.sh --password x", "run.sh"),
+        ("nice -n 10 gzip -k secret", "gzip"),
+        ("MPI=1 /usr/bin/python", "python"),
+        ("", ""),
+    ],
+)
+def test_what_a_program_is_called(command: str, name: str) -> None:
+    assert program_name(command) == name
+
+
+def test_a_colour_means_one_thing_in_every_plot() -> None:
+    """Only what is the same thing under two names may have one colour."""
+    same = (
+        {"io", "unhidden", "read"},
+        {"compute", "forward"},
+        {"before", "even"},  # what others are held against
+    )
+    for ground in (0, 1):
+        users: dict[str, set[str]] = {}
+        for role, pair in ROLES.items():
+            users.setdefault(pair[ground], set()).add(role)
+        for roles in users.values():
+            assert len(roles) == 1 or roles in same, roles
+
+
+def test_a_category_has_the_hue_of_its_class() -> None:
+    found = report_tables.training().figures
+    classes = {row["cat"]: row["class"] for row in report_tables.training().tables["layers"]}
+    for view in found["timeline"].views[1:]:
+        for trace in view.data:
+            klass = classes.get(trace["name"]) or "other"
+            assert trace["meta"]["role"].partition("-")[0] == klass
+    calls = found["calls"].views[0].data
+    assert {trace["meta"]["role"] for trace in calls} <= {*classes.values(), "other"}
+
+
+def test_time_begins_at_zero() -> None:
+    """Pieces of time begin at multiples of their length, the first one before the first event."""
+    report = report_tables.training()
+    first = report.tables["overview"].dicts()[0]["first_ns"]
+    for name in ("timeline", "heat"):
+        table = report.tables[name]
+        at = table.columns.index("start_ns")
+        table.rows = [(*row[:at], row[at] - 99_800_000, *row[at + 1 :]) for row in table.rows]
+    timeline, heat = report.figures["timeline"], report.figures["heat"]
+    rows = timeline.table.dicts()
+    assert rows[0]["start_ns"] == first
+    assert all(row["start_ns"] + row["dur_ns"] == after["start_ns"]
+               for row, after in zip(rows, rows[1:]))  # fmt: skip
+    assert min(timeline.views[0].data[0]["x"]) == 0
+    assert heat.views[0].layout["xaxis"]["range"][0] == 0
+    assert all(row["busiest_ns"] is None or row["busiest_ns"] >= first for row in heat.table)
+    assert "-99.8 ms" not in page(report)
+
+
+def test_nothing_is_not_a_nanosecond() -> None:
+    report = report_tables.training()
+    table = report.tables["calls"]
+    at = table.columns.index("p50_ns")
+    table.rows = [(*row[:at], 0, *row[at + 1 :]) for row in table.rows]
+    view = report.figures["latencies"].views[0]
+    axis = view.layout["xaxis"]
+    (half,) = (trace for trace in view.data if trace.get("name") == "half below")
+    (place,) = set(half["x"])
+    assert axis["ticktext"][axis["tickvals"].index(place)] == "0"
+    others = [x for trace in view.data if trace.get("name") not in (None, "half below")
+              for x in trace["x"]]  # fmt: skip
+    assert place < min(others)
+    assert all(text.endswith("<br>0 s") for text in half["customdata"])
+
+
+def test_names_that_differ_at_their_start_are_told_apart() -> None:
+    tail = "/a-directory-that-all-of-them-have/part-00000-of-00001.parquet"
+    names = [f"/data/run-{n}{tail}" for n in range(10)]
+    figure = report_tables.training(names=names).figures["files"]
+    for at, view in enumerate(figure.views):
+        shown = figure.layout(at)["yaxis"]["ticktext"]
+        assert len(set(shown)) == len(shown) == len(set(view.rows))
+
+
+def test_a_wide_table_says_in_a_line_what_every_row_has() -> None:
+    report = report_tables.training(ranks=4, workers=0)
+    told = Outline(page(report)).text()
+    assert "The same in every row: role main; command python train.py --epochs 3;" in told
 
 
 def test_plotly_takes_every_figure() -> None:

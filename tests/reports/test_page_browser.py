@@ -107,6 +107,102 @@ def test_each_view_of_a_plot_can_be_had_by_keyboard(
     assert browser.console == []
 
 
+LOADED = """
+addEventListener("load", () => {
+  window.atLoad = { drawn: document.documentElement.dataset.drawn,
+                    plots: document.querySelectorAll(".draw .main-svg").length };
+});
+"""
+
+
+@pytest.mark.parametrize("name", ["training", "compared"])
+def test_plots_are_there_when_the_page_is_captured_whole(
+    name: str, pages: dict[str, Path], tmp_path: Path
+) -> None:
+    """What takes a picture or a PDF of a page waits for its load event and scrolls nowhere."""
+    with Chromium(tmp_path / "profile") as page:
+        page.call("Page.addScriptToEvaluateOnNewDocument", source=LOADED)
+        page.go(pages[name].as_uri())
+        found = page.wait_for("window.atLoad")
+        assert found["drawn"] == "yes"
+        assert found["plots"] >= page.evaluate("document.querySelectorAll('.draw').length")
+        assert page.evaluate(UNDRAWN) == []
+        assert page.evaluate("document.querySelectorAll('iframe').length") == 0
+
+
+@pytest.mark.parametrize("name", ["training", "hostile"])
+@pytest.mark.parametrize("width", [400, 800, 1400])
+def test_no_short_word_or_number_is_broken(
+    name: str, width: int, pages: dict[str, Path], browser: Chromium
+) -> None:
+    show(browser, pages[name], width=width)
+    browser.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    assert browser.evaluate(BROKEN) == []
+    # A long name has room for a word before anything in it is broken.
+    narrow = "[...document.querySelectorAll('tbody .long bdi')].map((e) => e.offsetWidth)"
+    assert min(browser.evaluate(narrow)) >= 160
+
+
+# Cells that take more than one line and are no long texts.
+BROKEN = """
+[...document.querySelectorAll("thead th, tbody td:not(.long), tbody th:not(.long)")]
+  .filter((cell) => {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    const range = document.createRange();
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+      range.selectNode(text);
+      if (range.getClientRects().length > 1) return true;
+    }
+    return false;
+  }).map((cell) => cell.textContent)
+"""
+# Tables that reach beyond the paper, and numbers on two lines.
+OFF_PAPER = """
+(() => {
+  const edge = document.documentElement.clientWidth + 1;
+  const wide = [...document.querySelectorAll("table")]
+    .filter((table) => table.getBoundingClientRect().right > edge).map((table) => table.id);
+  const broken = [...document.querySelectorAll("td.n")].filter((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return range.getClientRects().length > 1;
+  }).map((cell) => cell.textContent);
+  return [wide, broken];
+})()
+"""
+
+
+@pytest.mark.parametrize("name", ["training", "hostile", "compared"])
+def test_no_column_is_cut_by_the_edge_of_the_paper(
+    name: str, pages: dict[str, Path], browser: Chromium
+) -> None:
+    show(browser, pages[name], width=688)  # what A4 leaves between its margins
+    browser.evaluate("dispatchEvent(new Event('beforeprint'))")
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    assert browser.evaluate(OFF_PAPER) == [[], []]
+    browser.evaluate("dispatchEvent(new Event('afterprint'))")
+    browser.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_a_narrow_plot_has_its_legend_beside_it_and_room_for_its_bars(
+    pages: dict[str, Path], browser: Chromium
+) -> None:
+    show(browser, pages["hostile"], width=400)
+    sizes = browser.evaluate(
+        """[...document.querySelectorAll(".draw")].map((box) => {
+          const plot = box.querySelector(".bglayer, .plot").getBoundingClientRect();
+          const inner = box._fullLayout._size;
+          return [box.dataset.figure, inner.w, inner.h, !!box.querySelector(".legend")];
+        })"""
+    )
+    for name, width, height, legend in sizes:
+        assert width > 120, name
+        assert height > 40, name
+        assert not legend, name
+    assert browser.evaluate("document.querySelectorAll('ul.legend li i').length") > 10
+    assert browser.console == []
+
+
 def press(page: Chromium, key: str, char: str = "") -> None:
     codes = {"Enter": 13, "Tab": 9}
     for kind in ("keyDown", "keyUp"):

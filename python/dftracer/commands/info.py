@@ -145,7 +145,7 @@ def print_summary(summary: Summary, top: int) -> None:
     else:
         print(f"{bold(name)}\n  {facts}")
     for process in list(summary.processes.values())[:MOST_PROCESSES]:
-        print(f"  {_process_line(process, room - 2)}")
+        print("\n".join(_process_lines(process, room)))
     more = len(summary.processes) - MOST_PROCESSES
     if more > 0:
         print(f"  and {counted(more, 'further process', 'further processes')}")
@@ -181,7 +181,7 @@ def _process_cells(summary: Summary) -> list[str]:
     return [str(found[0].pid), found[0].rank, found[0].command]
 
 
-def _process_line(process: Process, room: int) -> str:
+def _process_lines(process: Process, room: int) -> list[str]:
     parts = [f"pid {process.pid}"]
     if process.rank:
         parts.append(f"rank {shorten(process.rank, 10)}")
@@ -192,13 +192,14 @@ def _process_line(process: Process, room: int) -> str:
         parts.append(counted(process.threads, "thread"))
     if process.lost:
         parts.append(f"{process.lost:,} lost")
-    line = ", ".join(parts)
-    if not process.command:
-        return line
-    left = room - columns_of(line) - 2
-    if left >= min(12, columns_of(process.command)):
-        return f"{line}: {shorten(process.command, left, keep_start=True)}"
-    return f"{line}:\n    {shorten(process.command, room - 2, keep_start=True)}"
+    lines = wrap(", ".join(parts) + ":" * bool(process.command), room, "  ", "    ")
+    left = room - columns_of(lines[-1]) - 1
+    if process.command and left < min(12, columns_of(process.command)):
+        lines.append("   ")
+        left = room - 4
+    if process.command:
+        lines[-1] += f" {shorten(process.command, left, keep_start=True)}"
+    return lines
 
 
 def _time_line(summary: Summary) -> str:

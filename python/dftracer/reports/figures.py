@@ -14,45 +14,72 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from dftracer._format import duration
+from dftracer._names import shorten, shorten_all
 from dftracer.errors import DFTracerError
 from dftracer.reports import units
 from dftracer.reports.model import Report, Table
 from dftracer.reports.schema import Column, Schema
 
-# What a colour stands for, on a light and on a dark ground. Okabe and Ito's colours, which people
-# who see red and green alike can tell apart; moved where one would be too faint on its ground.
+# What a colour stands for, on a light and on a dark ground; the same in every plot. Hues are those
+# of Okabe and Ito, which people who see red and green alike can tell apart, moved where one would
+# be too faint on its ground. What has an order (percentiles, access patterns) is a ramp of one hue.
 ROLES = {
+    # Classes of time; the shades are for several categories of one class.
     "compute": ("#009e73", "#27b48c"),
+    "compute-2": ("#66c5ab", "#167a5d"),
     "fetch": ("#d55e00", "#ef7d2f"),
+    "fetch-2": ("#eba36f", "#a5531b"),
     "transfer": ("#b8629a", "#d98bb9"),
     "communication": ("#3d9fd6", "#74c1ee"),
+    "communication-2": ("#9acdea", "#3c7ea8"),
     "checkpoint": ("#b08d00", "#e3c64a"),
     "evaluation": ("#0067a5", "#4c9fdb"),
     "io": ("#0067a5", "#4c9fdb"),
+    "io-2": ("#5793c2", "#2c6b9c"),
+    "other": ("#bcc4cd", "#5c6773"),
+    "other-2": ("#939eaa", "#87939f"),
+    "other-3": ("#6d7986", "#b4bdc7"),
+    # I/O: what of it compute hides, and its directions.
+    "unhidden": ("#0067a5", "#4c9fdb"),
+    "hidden": ("#8fcdc6", "#2f7f79"),
     "read": ("#0067a5", "#4c9fdb"),
     "write": ("#e08a00", "#f2ab3a"),
-    "hidden": ("#3d9fd6", "#74c1ee"),
-    "unhidden": ("#d55e00", "#ef7d2f"),
-    "other": ("#bcc4cd", "#5c6773"),
+    "forward": ("#009e73", "#27b48c"),
+    "backward": ("#00553e", "#93e2c9"),
+    # From the median to the longest.
+    "p50": ("#98a3ae", "#6f7b88"),
+    "p90": ("#6b7785", "#97a3af"),
+    "p99": ("#3f4a56", "#c2cad3"),
+    "longest": ("#11181f", "#f2f5f8"),
+    # From orderly to random.
+    "whole": ("#d3c9ee", "#5a4e8c"),
+    "sequential": ("#a795d6", "#7768b3"),
+    "strided": ("#8068bd", "#9486d0"),
+    "mixed": ("#5d449c", "#b8ace9"),
+    "random": ("#37206e", "#e2dbff"),
+    # Beside another run, or beside the median.
     "before": ("#a3abb5", "#77828e"),
-    "after": ("#0067a5", "#4c9fdb"),
-    "s0": ("#0067a5", "#4c9fdb"),
-    "s1": ("#e08a00", "#f2ab3a"),
-    "s2": ("#009e73", "#27b48c"),
-    "s3": ("#b8629a", "#d98bb9"),
-    "s4": ("#d55e00", "#ef7d2f"),
-    "s5": ("#3d9fd6", "#74c1ee"),
-    "s6": ("#b08d00", "#e3c64a"),
-    "s7": ("#a3abb5", "#77828e"),
+    "after": ("#18202a", "#e8edf2"),
+    "even": ("#a3abb5", "#77828e"),
+    "slower": ("#b3123f", "#ff7a9c"),
+    "faster": ("#5f8a00", "#a9d14a"),
 }
-SERIES = [role for role in ROLES if role[0] == "s" and role[1:].isdigit()]
-# From nothing to all of it.
-HEAT = (
-    ("#eef3f8", "#1b222b"),
-    ("#9cc5e3", "#1f4e78"),
-    ("#3c89c0", "#2f83c4"),
-    ("#053b66", "#bfe3ff"),
-)
+# Of a heat map: from nothing to all of it.
+HEAT = {
+    "io": (
+        ("#eef3f8", "#1b222b"),
+        ("#9cc5e3", "#1f4e78"),
+        ("#3c89c0", "#2f83c4"),
+        ("#053b66", "#bfe3ff"),
+    ),
+    "compute": (
+        ("#eef6f3", "#1a2522"),
+        ("#95d5c0", "#13543f"),
+        ("#2ea785", "#249a76"),
+        ("#00402e", "#b6f2dd"),
+    ),
+}
 
 NO_PLOTLY = "plots need plotly, which is not installed: pip install 'pydftracer[report]'"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
@@ -64,6 +91,7 @@ class View(NamedTuple):
     label: str
     data: list[dict[str, Any]]
     layout: dict[str, Any]
+    rows: Sequence[str] = ()  # names of the rows, whole
 
 
 @dataclass
@@ -135,13 +163,23 @@ def colour(role: str) -> str:
     return ROLES[role][0]
 
 
-def label(name: object, longest: int = 44) -> str:
-    """Plotly takes some tags in labels for tags: a name must not have any. Of a path the end says
-    most."""
-    shown = units.clean(name, 4096)
-    if len(shown) > longest:
-        shown = "…" + shown[-(longest - 1) :]
+LABEL = 44  # characters of a name beside a bar
+NARROW_LABEL = 20  # and in a narrow window
+
+
+def text_of(shown: str) -> str:
+    """Plotly takes some tags in labels for tags: a name must not have any."""
     return html.escape(shown, quote=False) or "(no name)"
+
+
+def label(name: object, longest: int = LABEL) -> str:
+    """One name. Of a path the end says most."""
+    return text_of(shorten(units.clean(name, 4096), longest))
+
+
+def labels(names: Sequence[str], longest: int = LABEL) -> list[str]:
+    """Names that stand side by side: those that differ look different."""
+    return [text_of(shown) for shown in shorten_all(names, longest)]
 
 
 def _series(
@@ -165,11 +203,12 @@ def bars(
 
 
 def row_bars(
-    name: str, role: str, x: Sequence[Any], y: Sequence[Any], hover: str, names: Sequence[str]
+    name: str, role: str, x: Sequence[Any], y: Sequence[Any], told: Sequence[str]
 ) -> dict[str, Any]:
-    """Horizontal bars; `names` are told when one is pointed at."""
+    """Horizontal bars; `told` is shown when one is pointed at."""
+    hover = f"%{{customdata}}<extra>{text_of(name)}</extra>"
     # One width: plotly would make those of a sparse trace thicker.
-    return bars(name, role, x, y, hover, orientation="h", customdata=list(names), width=0.72)
+    return bars(name, role, x, y, hover, orientation="h", customdata=list(told), width=0.72)
 
 
 def area(
@@ -197,12 +236,11 @@ def dots(
 
 
 def named_rows(names: Sequence[str]) -> dict[str, Any]:
-    """The vertical axis of horizontal bars, first name on top. Numbers stand behind the names:
-    two that are shortened to the same text stay two rows."""
+    """The vertical axis of horizontal bars, first name on top."""
     return {
         "tickmode": "array",
         "tickvals": list(range(len(names))),
-        "ticktext": list(names),
+        "ticktext": labels(names),
         "range": [len(names) - 0.5, -0.5],
         "showgrid": False,
         "zeroline": False,
@@ -214,21 +252,33 @@ def height_of(rows: int, each: int = 24, around: int = 84) -> int:
     return max(150, min(760, rows * each + around))
 
 
-def log_times(lowest: float, highest: float) -> dict[str, Any]:
-    """A logarithmic axis of nanoseconds, told in units that people use."""
-    decades = range(0, 15)
-    return {
-        "type": "log",
-        "tickmode": "array",
-        "tickvals": [10**n for n in decades],
-        "ticktext": [units.duration(10**n) for n in decades],
-        "range": [_log10(max(lowest, 1) * 0.7), _log10(max(highest, 2) * 1.4)],
-        "showgrid": True,
-    }
+class LogTimes:
+    """A logarithmic axis of nanoseconds. Zero, which it cannot hold, has a place of its own before
+    the shortest: a duration below the clock's unit is not one nanosecond."""
 
+    def __init__(self, values: Sequence[float]) -> None:
+        above = [value for value in values if value > 0]
+        self._lowest, self._highest = min(above, default=1e3), max(above, default=1e3)
+        self._has_zero = len(above) < len(values)
+        self._zero = 10.0 ** (math.floor(math.log10(self._lowest)) - 1)
 
-def _log10(value: float) -> float:
-    return math.log10(value)
+    def place(self, value: float) -> float:
+        return value if value > 0 else self._zero
+
+    def axis(self) -> dict[str, Any]:
+        first = max(math.floor(math.log10(self._lowest)), 0)
+        # Of few decades also what lies between them.
+        steps = (1, 2, 5) if self._highest < 100 * self._lowest else (1,)
+        ticks = [step * 10**decade for decade in range(first, 16) for step in steps]
+        start = self._zero if self._has_zero else self._lowest
+        return {
+            "type": "log",
+            "tickmode": "array",
+            "tickvals": [self._zero, *ticks] if self._has_zero else ticks,
+            "ticktext": ["0"] * self._has_zero + [duration(tick) for tick in ticks],
+            "range": [math.log10(start * 0.7), math.log10(self._highest * 1.4)],
+            "showgrid": True,
+        }
 
 
 def derived(name: str, meaning: str, columns: Sequence[tuple[str, str, str]]) -> Schema:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from dftracer import _csv
-from dftracer._files import create, directory_mode, file_mode
+from dftracer._files import PRIVATE, create, directory_mode, file_mode, grant
 from dftracer.errors import DFTracerError
 from dftracer.reports.model import Report, Table
 
@@ -55,13 +55,15 @@ def write_parquet(report: Report, directory: str, *, mode: int | None = None) ->
             with open(lines, "w", encoding="utf-8", errors="surrogatepass") as file:
                 _write_lines(table, file)
             columns = [f"'{c.name}': '{KINDS[c.kind]}'" for c in table.schema.columns]
-            create(place / f"{name}.parquet", "wb", file_mode(mode)).close()
-            path = str(place / f"{name}.parquet").replace("'", "''")
+            made = place / f"{name}.parquet"
+            create(made, "wb", PRIVATE).close()
+            path = str(made).replace("'", "''")
             connection.execute(
                 f"copy (from read_json('{lines}', format = 'newline_delimited', "
                 f"columns = {{{', '.join(columns)}}})) to '{path}' "
                 "(format parquet, use_tmp_file false)"
             )
+            grant(made, file_mode(mode))
 
 
 def _write_lines(table: Table, to: TextIO) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,10 @@ from importlib.resources import files as package_files
 from typing import TYPE_CHECKING, Any
 
 from dftracer._files import create, file_mode
+from dftracer._format import count, counted, duration, percent, rate, size
 from dftracer.reports import units
-from dftracer.reports.figures import HEAT, ROLES, Figure, figures
-from dftracer.reports.markup import attribute, escaped, share_bar, table_html
+from dftracer.reports.figures import HEAT, NARROW_LABEL, ROLES, Figure, figures, labels
+from dftracer.reports.markup import attribute, escaped, prose, share_bar, table_html
 from dftracer.reports.model import Report, Table
 from dftracer.reports.plots_processes import neither
 from dftracer.reports.plots_training import EPOCH_COLUMNS, EPOCH_PARTS
@@ -33,6 +35,7 @@ COLOURS = {
     "soft": ("#56616d", "#9fabb8"),
     "line": ("#e4e8ed", "#28313b"),
     "edge": ("#c3cad2", "#44505d"),
+    "shade": ("#00000026", "#000000a0"),
     "accent": ("#005f99", "#6bb7ee"),
     "high": ("#b93800", "#ff8f5f"),
     "medium": ("#8a6400", "#e6bb4d"),
@@ -110,7 +113,7 @@ def _fill(
         *_sections(report, found, shrink),
         _Part("about", "About", _about(report)),
     ]
-    name = title or title_of(report)
+    program, trace = title or program_of(report), trace_of(report)
     links = "".join(f'<a href="#{part.key}">{escaped(part.name)}</a>' for part in parts)
     body = "\n".join(
         f'<section id="{part.key}" aria-labelledby="{part.key}-title">'
@@ -118,8 +121,9 @@ def _fill(
         for part in parts
     )
     values = {
-        "title": escaped(name),
-        "lede": escaped(_lede(report)),
+        "title": escaped(f"{program} · {trace}" if trace and not title else program),
+        "program": escaped(program),
+        "lede": prose(_lede(report, trace)),
         "links": links,
         "body": body,
         "colours": colours_css(),
@@ -140,7 +144,9 @@ def colours_css() -> str:
     every: dict[str, tuple[str, str]] = {
         **COLOURS,
         **{f"c-{role}": pair for role, pair in ROLES.items()},
-        **{f"heat-{at}": pair for at, pair in enumerate(HEAT)},
+        **{
+            f"heat-{kind}-{at}": pair for kind, ramp in HEAT.items() for at, pair in enumerate(ramp)
+        },
     }
     light, dark = (
         ";".join(f"--{name}:{pair[ground]}" for name, pair in every.items()) for ground in (0, 1)
@@ -154,15 +160,18 @@ def colours_css() -> str:
 
 
 def _spec(figure: Figure) -> dict[str, Any]:
-    return {
-        "views": [
-            {"data": view.data, "layout": figure.layout(at)} for at, view in enumerate(figure.views)
-        ]
-    }
+    views = []
+    for at, view in enumerate(figure.views):
+        views.append({"data": view.data, "layout": figure.layout(at)})
+        if view.rows:
+            # For a narrow window, in which long names would leave no room for the bars.
+            views[-1]["narrow"] = labels(view.rows, NARROW_LABEL)
+    return {"views": views}
 
 
-def title_of(report: Report) -> str:
-    """What was run, as far as the trace tells."""
+def program_of(report: Report) -> str:
+    """What was run, without its arguments: a title is seen by more people than the page is meant
+    for (tabs, histories, names of printed files), and a command line may hold a secret."""
     rows = report.table("processes").dicts()
     trainers = set(report.table("steps").column("process"))
     # A shell that started it all says less than what trained.
@@ -174,11 +183,53 @@ def title_of(report: Report) -> str:
         )
     )
     for row in rows:
-        command = (row["command"] or "").strip()
-        if command:
-            return units.clean(command, 120)
-    names = [path.rsplit("/", 1)[-1] for path in report.traces]
-    return units.clean(names[0], 120) if names else "dftracer report"
+        name = program_name(row["command"] or "")
+        if name:
+            return units.clean(name, LONGEST_PROGRAM)
+    return "dftracer report"
+
+
+LONGEST_PROGRAM = 60
+INTERPRETERS = re.compile(r"(python|pypy|perl|ruby|node|Rscript|lua|julia|bash|dash|zsh|sh)[\d.]*")
+WRAPPERS = ("env", "nice", "nohup", "stdbuf", "timeout", "time", "taskset", "numactl", "setsid")
+WITH_VALUE = ("-W", "-X")  # options of interpreters that take the next word
+
+
+def program_name(command: str) -> str:
+    """Of `/usr/bin/python3 -u train.py --token x`: train.py."""
+    words = command.split()
+    while words and (
+        "=" in words[0] or words[0].rsplit("/", 1)[-1] in WRAPPERS or words[0][0] in "-0123456789"
+    ):
+        words = words[1:]
+    if not words:
+        return ""
+    name = words[0].rsplit("/", 1)[-1]
+    if not INTERPRETERS.fullmatch(name):
+        return name
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] == "-m" and at + 1 < len(words):
+            return words[at + 1]
+        if words[at] in ("-c", "-e"):  # the program is an argument
+            return name
+        at += 2 if words[at] in WITH_VALUE else 1
+    return words[at].rsplit("/", 1)[-1] if at < len(words) else name
+
+
+def trace_of(report: Report) -> str:
+    """The name of the trace: of its file, or of the directory that holds its files."""
+    paths = report.traces
+    if not paths:
+        return ""
+    name = os.path.basename(paths[0])
+    if len(paths) > 1:
+        name = os.path.basename(
+            os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in paths])
+        )
+    for ending in (".gz", ".pfw", ".json", ".trace"):
+        name = name[: -len(ending)] if name.endswith(ending) else name
+    return units.clean(name, LONGEST_PROGRAM)
 
 
 def _first(table: Table) -> dict[str, Any]:
@@ -186,16 +237,17 @@ def _first(table: Table) -> dict[str, Any]:
     return rows[0] if rows else dict.fromkeys(table.columns)
 
 
-def _lede(report: Report) -> str:
+def _lede(report: Report, trace: str) -> str:
     facts = _first(report.table("overview"))
     if not facts["events"]:
         return "The trace holds no events."
     when = datetime.fromtimestamp((facts["first_ns"] or 0) / 1e9, tz=timezone.utc)
     words = [
+        *([trace] if trace else []),
         f"{when:%Y-%m-%d %H:%M:%S} UTC",
-        units.duration(facts["job_ns"] or 0),
-        units.counted(facts["processes"] or 0, "process", "processes"),
-        units.counted(facts["events"], "event"),
+        duration(facts["job_ns"] or 0),
+        counted(facts["processes"] or 0, "process", "processes"),
+        counted(facts["events"], "event"),
     ]
     return " · ".join(words)
 
@@ -216,14 +268,14 @@ def _findings(report: Report) -> str:
         share = row["share"]
         facts = []
         if row["concerns_ns"] is not None:
-            facts.append(f"<b>{escaped(units.duration(row['concerns_ns']))}</b>")
+            facts.append(f"<b>{escaped(duration(row['concerns_ns']))}</b>")
         if share is not None:
             base = row["base"] or "of the time"
-            facts.append(f"<span>{escaped(units.percent(100 * share))} {escaped(base)}</span>")
+            facts.append(f"<span>{escaped(percent(share))} {escaped(base)}</span>")
         cards.append(
-            f'<li class="finding {severity}"><div class="about"><h3>{escaped(row["title"])}</h3>'
-            f'<p class="evidence">{escaped(row["evidence"])}</p>'
-            f'<p><span class="try">Try</span> {escaped(_sentence(row["advice"]))}</p></div>'
+            f'<li class="finding {severity}"><div class="about"><h3>{prose(row["title"])}</h3>'
+            f'<p class="evidence">{prose(row["evidence"])}</p>'
+            f'<p><span class="try">Try</span> {prose(_sentence(row["advice"]))}</p></div>'
             f'<div class="weight"><span class="severity">{severity}</span>'
             f'<span class="concerns">{" ".join(facts)}</span>'
             f'<span class="rule">rule: {escaped(row["rule"])}</span></div></li>'
@@ -241,11 +293,11 @@ def _overview(report: Report) -> str:
     io, hidden = facts["io_ns"] or 0, facts["hidden_io_ns"] or 0
 
     def some(number: int | None, noun: str, plural: str = "") -> str:
-        return units.counted(number, noun, plural) if number else ""
+        return counted(number, noun, plural) if number else ""
 
-    def rate(number: int | None) -> str:
+    def over_the_job(number: int | None) -> str:
         seconds = (facts["job_ns"] or 0) / 1e9
-        return f"{units.size(number / seconds)}/s over the job" if number and seconds else ""
+        return f"{rate(number / seconds)} over the job" if number and seconds else ""
 
     lost = some(facts["lost"], "event") + " lost" if facts["lost"] else "none lost"
     recovered = (
@@ -255,22 +307,22 @@ def _overview(report: Report) -> str:
     )
     places = [some(facts["ranks"], "rank"), some(facts["hosts"], "host")]
     tiles = [
-        ("Job time", units.duration(facts["job_ns"] or 0), some(facts["traces"], "trace file")),
+        ("Job time", duration(facts["job_ns"] or 0), some(facts["traces"], "trace file")),
         (
             "Processes",
-            units.count(facts["processes"] or 0),
+            count(facts["processes"] or 0),
             ", ".join(filter(None, [*places, some(facts["threads"], "thread")])),
         ),
-        ("Events", units.count(facts["events"] or 0), lost + recovered),
-        ("Read", units.size(facts["read_bytes"] or 0), rate(facts["read_bytes"])),
-        ("Written", units.size(facts["write_bytes"] or 0), rate(facts["write_bytes"])),
+        ("Events", count(facts["events"] or 0), lost + recovered),
+        ("Read", size(facts["read_bytes"] or 0), over_the_job(facts["read_bytes"])),
+        ("Written", size(facts["write_bytes"] or 0), over_the_job(facts["write_bytes"])),
         (
             "I/O time",
-            units.duration(io),
-            f"{units.percent(100 * hidden / io)} behind compute" if io else "",
+            duration(io),
+            f"{percent(hidden / io)} behind compute" if io else "",
         ),
-        ("I/O not hidden", units.duration(facts["unhidden_io_ns"] or 0), "summed over processes"),
-        ("Compute", units.duration(facts["compute_ns"] or 0), "summed over processes"),
+        ("I/O not hidden", duration(facts["unhidden_io_ns"] or 0), "summed over processes"),
+        ("Compute", duration(facts["compute_ns"] or 0), "summed over processes"),
     ]
     shown = "".join(
         f"<div><dt>{escaped(name)}</dt><dd><b>{escaped(value)}</b>"
@@ -369,12 +421,8 @@ def _patterns(report: Report) -> str:
     whole = sum(counts.values())
     if not whole:
         return ""
-    told = ", ".join(
-        f"{units.percent(100 * value / whole)} {key}" for key, value in counts.items() if value
-    )
-    return (
-        f'<p class="fact">Of {units.count(whole)} transfers after the first: {escaped(told)}.</p>'
-    )
+    told = ", ".join(f"{percent(value / whole)} {key}" for key, value in counts.items() if value)
+    return f'<p class="fact">Of {count(whole)} transfers after the first: {escaped(told)}.</p>'
 
 
 PATTERNS = ("sequential", "strided", "random")
@@ -407,7 +455,7 @@ def _figure(figure: Figure, shrink: int) -> str:
         origin=figure.origin,
         shrink=shrink,
     )
-    rows = units.counted(len(figure.table), "row")
+    rows = counted(len(figure.table), "row")
     return f"""<figure class="plot" id="{key}"><figcaption><div><h3>{escaped(figure.title)}</h3>
 <p>{escaped(figure.meaning)}</p></div>{views}</figcaption>
 <div class="draw" data-figure="{key}" role="img" aria-label="{spoken}"
@@ -422,13 +470,13 @@ def _about(report: Report) -> str:
     shown = report.traces[:50]
     traces = "".join(f"<li><bdi>{escaped(path)}</bdi></li>" for path in _cleaned(shown))
     more = len(report.traces) - len(shown)
-    rest = f"<li>and {units.counted(more, 'further file')}</li>" if more > 0 else ""
+    rest = f"<li>and {counted(more, 'further file')}</li>" if more > 0 else ""
     return f"""<p>Made by <code>dftracer report</code> {escaped(__version__)}. This file is whole:
 it needs no network and no other file. Times are wall-clock; sizes are in powers of ten (1 MB is
 1,000,000 bytes) but for the bounds of size classes, which are powers of two. Names longer than
 {units.LONGEST_NAME} characters are shortened in the middle. <code>--csv</code>, <code>--json</code>
 and <code>--parquet</code> write the tables whole.</p>
-<details><summary>{units.counted(len(report.traces), "trace file")}</summary>
+<details><summary>{counted(len(report.traces), "trace file")}</summary>
 <ul class="traces">{traces}{rest}</ul></details>"""
 
 

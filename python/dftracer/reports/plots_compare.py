@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dftracer.reports import units
+from dftracer._format import axis_scale, duration
 from dftracer.reports.compare import Comparison, step_times
 from dftracer.reports.figures import (
     Figure,
@@ -21,7 +21,7 @@ from dftracer.reports.figures import (
 from dftracer.reports.model import Table
 
 MOST_POINTS = 300
-SIDES = {"slower": "unhidden", "faster": "compute", "noise": "s7"}
+SIDES = {"slower": "slower", "faster": "faster", "noise": "even"}
 
 
 def changes(comparison: Comparison) -> Figure | None:
@@ -31,6 +31,7 @@ def changes(comparison: Comparison) -> Figure | None:
     rows = [row for row in rows if max(row["before"], row["after"]) >= most / 100]
     if not rows:
         return None
+    names = [str(row["measure"]) for row in rows]
     data = []
     for verdict, role in SIDES.items():
         there = [at for at, row in enumerate(rows) if row["verdict"] == verdict]
@@ -42,8 +43,8 @@ def changes(comparison: Comparison) -> Figure | None:
             for side in ("high_percent", "low_percent")
         ]
         told = [
-            f"{label(rows[at]['measure'])}: {units.duration(rows[at]['before'])} before, "
-            f"{units.duration(rows[at]['after'])} now"
+            f"{label(rows[at]['measure'])}: {duration(rows[at]['before'])} before, "
+            f"{duration(rows[at]['after'])} now"
             for at in there
         ]
         point = dots(
@@ -62,13 +63,13 @@ def changes(comparison: Comparison) -> Figure | None:
             "showgrid": True,
             "zeroline": True,
         },
-        "yaxis": named_rows([label(row["measure"]) for row in rows]),
+        "yaxis": named_rows(names),
     }
     return Figure(
         "changes",
         "What changed",
         "Right of zero is slower. A bar that crosses zero is noise.",
-        [View("Change", data, layout)],
+        [View("Change", data, layout, names)],
         comparison.tables["changes"],
         height=height_of(len(rows), 34),
     )
@@ -78,7 +79,7 @@ def step_distribution(comparison: Comparison) -> Figure | None:
     old, new = (step_times(report) for report in (comparison.before, comparison.after))
     if not old or not new:
         return None
-    scale, unit = units.scale_of(sorted([*old, *new])[(len(old) + len(new)) // 2])
+    scale, unit = axis_scale(sorted([*old, *new])[(len(old) + len(new)) // 2])
     data = []
     rows = []
     for name, role, values in (("before", "before", old), ("now", "after", new)):
@@ -142,11 +143,12 @@ def call_changes(comparison: Comparison) -> Figure | None:
     rows = [row for row in table if row["change_ns"]][:15]
     if not rows:
         return None
-    scale, unit = units.scale_of(max(abs(row["change_ns"]) for row in rows))
+    scale, unit = axis_scale(max(abs(row["change_ns"]) for row in rows))
+    names = [f"{row['cat']} · {row['name']}" for row in rows]
     data = []
     sides: tuple[tuple[str, str, Callable[[int], bool]], ...] = (
-        ("more time", "unhidden", lambda change: change > 0),
-        ("less time", "compute", lambda change: change < 0),
+        ("more time", "slower", lambda change: change > 0),
+        ("less time", "faster", lambda change: change < 0),
     )
     for name, role, belongs in sides:
         there = [at for at, row in enumerate(rows) if belongs(row["change_ns"])]
@@ -157,23 +159,26 @@ def call_changes(comparison: Comparison) -> Figure | None:
                     role,
                     [float(f"{rows[at]['change_ns'] / scale:.5g}") for at in there],
                     there,
-                    f"%{{customdata}}<br>%{{x:+.3~g}} {unit}<extra></extra>",
-                    [label(f"{rows[at]['cat']} · {rows[at]['name']}", 90) for at in there],
+                    [f"{label(names[at], 90)}<br>{_signed(rows[at]['change_ns'])}" for at in there],
                 )
             )
     layout = {
         "barmode": "overlay",
         "xaxis": {"title": {"text": f"change, {unit}"}, "showgrid": True, "zeroline": True},
-        "yaxis": named_rows([label(f"{row['cat']} · {row['name']}", 40) for row in rows]),
+        "yaxis": named_rows(names),
     }
     return Figure(
         "call_changes",
         "Calls and regions",
         "Change of the sum of durations. One run each: small changes may be noise.",
-        [View("Time", data, layout)],
+        [View("Time", data, layout, names)],
         table,
         height=height_of(len(rows)),
     )
+
+
+def _signed(change: float) -> str:
+    return f"{'+' if change > 0 else ''}{duration(change)}"
 
 
 PLOTS = [changes, step_distribution, call_changes]

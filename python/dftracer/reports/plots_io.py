@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from dftracer._format import (
+    axis_scale,
+    binary_size,
+    count,
+    counted,
+    duration,
+    rate,
+    size,
+    size_scale,
+)
 from dftracer.reports import units
 from dftracer.reports.figures import (
-    SERIES,
+    ROLES,
     Figure,
+    LogTimes,
     View,
     area,
     bars,
@@ -17,7 +28,6 @@ from dftracer.reports.figures import (
     height_of,
     label,
     largest,
-    log_times,
     merged,
     named_rows,
     row_bars,
@@ -25,23 +35,10 @@ from dftracer.reports.figures import (
 )
 from dftracer.reports.model import Report, Table
 
-CLASS_ROLES = {
-    "io": "io",
-    "compute": "compute",
-    "communication": "communication",
-    "transfer": "transfer",
-    "checkpoint": "checkpoint",
-    "fetch": "fetch",
-}
+CLASSES = ("io", "compute", "communication", "transfer", "checkpoint", "fetch")
 CLASS_NAMES = {"io": "I/O", "fetch": "loading data", "other": "everything else"}
-PATTERN_ROLES = {
-    "sequential": "s0",
-    "whole": "s5",
-    "strided": "s1",
-    "random": "s4",
-    "mixed": "s3",
-}
-MOST_SERIES = len(SERIES) - 1
+# From orderly to random, as the legend lists them.
+PATTERNS = ("whole", "sequential", "strided", "mixed", "random")
 
 
 def timeline(report: Report) -> Figure | None:
@@ -54,8 +51,11 @@ def timeline(report: Report) -> Figure | None:
     # The pieces are of one length; one in which nothing happened has no row.
     grid = list(range(starts[0], starts[-1] + length, length)) if length else starts
     place = {start: at for at, start in enumerate(grid)}
-    scale, unit = units.scale_of(max(grid[-1] + length - origin, 1))
-    x = _rounded([(start - origin) / scale for start in (*grid, grid[-1] + length)])
+    scale, unit = axis_scale(max(grid[-1] + length - origin, 1))
+    # The pieces begin at multiples of their length: the first one before the first event.
+    starts = [max(start, origin) for start in (*grid, grid[-1] + length)]
+    x = _rounded([(start - origin) / scale for start in starts])
+    classes = {row["cat"]: row["class"] for row in report.table("layers")}
 
     def sums(column: str, cat: str | None = None) -> list[int]:
         found = [0] * len(grid)
@@ -64,14 +64,19 @@ def timeline(report: Report) -> Figure | None:
                 found[place[row["start_ns"]]] += row[column] or 0
         return found
 
+    def sums_of(column: str, cats: Sequence[str]) -> list[int]:
+        return [sum(values) for values in zip(*(sums(column, cat) for cat in cats))]
+
     moved = {"read": sums("read_bytes"), "write": sums("write_bytes")}
     views = []
     if any(map(any, moved.values())):
         views.append(_bandwidth(x, length, moved))
     cats = _largest(rows, "cat", "ops")
-    views.append(_by_category("Events", "events/s", x, length / 1e9, cats, sums, "ops"))
+    parts = [(name, role, sums_of("ops", cats)) for name, role, cats in _series(cats, classes)]
+    views.append(_by_category("Events", "events/s", x, length / 1e9, parts))
     cats = _largest(rows, "cat", "busy_ns")
-    views.append(_by_category("In flight", "open at a time", x, length, cats, sums, "busy_ns"))
+    parts = [(name, role, sums_of("busy_ns", cats)) for name, role, cats in _series(cats, classes)]
+    views.append(_by_category("In flight", "open at a time", x, length, parts))
     axis = {
         "xaxis": {"title": {"text": f"time since the first event, {unit}"}, "range": [0, x[-1]]}
     }
@@ -80,7 +85,7 @@ def timeline(report: Report) -> Figure | None:
         "time cut into equal pieces, all categories together",
         [
             ("start_ns", "int", "beginning of the piece, from the first event on"),
-            ("dur_ns", "int", "its length"),
+            ("dur_ns", "int", "its length; of the first, from the first event on"),
             ("events", "int", "that began in it"),
             ("read_bytes", "int", "read, spread evenly over each call's time"),
             ("write_bytes", "int", "written, likewise"),
@@ -88,11 +93,12 @@ def timeline(report: Report) -> Figure | None:
         ],
     )
     numbers = zip(sums("ops"), moved["read"], moved["write"], sums("busy_ns"))
-    table = Table(schema, [(start, length, *each) for start, each in zip(grid, numbers)])
+    pieces = [(start, end - start) for start, end in zip(starts, starts[1:])]
+    table = Table(schema, [(*piece, *each) for piece, each in zip(pieces, numbers)])
     return Figure(
         "timeline",
         "Activity over time",
-        f"Of all processes together, in pieces of {units.duration(length)}.",
+        f"Of all processes together, in pieces of {duration(length)}.",
         [View(v.label, v.data, merged(axis, {"hovermode": "x unified"}, v.layout)) for v in views],
         table,
         origin=origin,
@@ -101,14 +107,15 @@ def timeline(report: Report) -> Figure | None:
 
 def _bandwidth(x: Sequence[float], length: int, moved: dict[str, list[int]]) -> View:
     rates = {key: [v / length * 1e9 for v in values] for key, values in moved.items()}
-    scale, unit = units.size_scale(max(max(values) for values in rates.values()))
+    scale, unit = size_scale(max(max(values) for values in rates.values()))
     data = [
         area(
             {"read": "read", "write": "written"}[key],
             key,
             x,
             _held([value / scale for value in values]),
-            f"%{{y:.3~g}} {unit}/s",
+            "%{text}",
+            text=_told([rate(value) for value in values]),
         )
         for key, values in rates.items()
         if any(values)
@@ -116,26 +123,42 @@ def _bandwidth(x: Sequence[float], length: int, moved: dict[str, list[int]]) -> 
     return View("Bandwidth", data, {"yaxis": {"title": {"text": f"{unit}/s"}}})
 
 
+def _series(cats: Sequence[str], classes: dict[str, Any]) -> list[tuple[str, str, Sequence[str]]]:
+    """(name, role, categories): the hue of a category is that of its class, as in every plot.
+
+    Several categories of a class are shades of it; what is left without a shade is one series.
+    """
+    shades = {
+        key: [role for role in ROLES if role == key or role.startswith(f"{key}-")]
+        for key in (*CLASSES, "other")
+    }
+    shades["other"], last = shades["other"][:-1], shades["other"][-1]
+    found: list[tuple[str, str, Sequence[str]]] = []
+    rest = []
+    for cat in cats:
+        key = str(classes.get(cat)) if classes.get(cat) in CLASSES else "other"
+        if shades[key]:
+            found.append((units.clean(cat, 32), shades[key].pop(0), [cat]))
+        else:
+            rest.append(cat)
+    if rest:
+        name = units.clean(rest[0], 32) if len(rest) == 1 else f"{len(rest)} others"
+        found.append((name, last, rest))
+    return found
+
+
 def _by_category(
     name: str,
     axis: str,
     x: Sequence[float],
     per: float,
-    cats: Sequence[str],
-    sums: Callable[[str, str], list[int]],
-    column: str,
+    parts: Sequence[tuple[str, str, Sequence[int]]],
 ) -> View:
-    shown = cats[:MOST_SERIES]
-    data = [
-        area(
-            units.clean(cat, 32), role, x, _held([v / per for v in sums(column, cat)]), "%{y:.3~g}"
-        )
-        for cat, role in zip(shown, SERIES)
-    ]
-    rest = [sums(column, cat) for cat in cats[MOST_SERIES:]]
-    if rest:
-        added = [sum(values) / per for values in zip(*rest)]
-        data.append(area(f"{len(rest)} others", SERIES[-1], x, _held(added), "%{y:.3~g}"))
+    data = []
+    for part, role, values in parts:
+        shown = [value / per for value in values]
+        told = _told([count(float(f"{value:.3g}")) for value in shown])
+        data.append(area(part, role, x, _held(shown), "%{text}", text=told))
     return View(name, data, {"yaxis": {"title": {"text": axis}}})
 
 
@@ -146,28 +169,33 @@ def calls(report: Report) -> Figure | None:
     views = []
     for name, column in (("Time", "total_ns"), ("Calls", "count")):
         ordered = sorted(report.table("calls"), key=lambda row: -row[column])[:20]
-        scale, unit = units.scale_of(ordered[0][column]) if column == "total_ns" else (1.0, "calls")
+        timed = column == "total_ns"
+        scale, unit = axis_scale(ordered[0][column]) if timed else (1.0, "calls")
+        names = [_call_name(row) for row in ordered]
+        amounts = [
+            duration(row[column]) if timed else counted(row[column], "call") for row in ordered
+        ]
+        told = [f"{label(name, 90)}<br>{amount}" for name, amount in zip(names, amounts)]
         data = []
-        for klass in dict.fromkeys(row["class"] for row in ordered):
-            role = CLASS_ROLES.get(str(klass), "other")
-            there = [at for at, row in enumerate(ordered) if row["class"] == klass]
-            shown = CLASS_NAMES.get(role, role)
-            data.append(
-                row_bars(
-                    shown,
-                    role,
-                    _rounded([ordered[at][column] / scale for at in there]),
-                    there,
-                    f"%{{customdata}}<br>%{{x:,.3~g}} {unit}<extra>{shown}</extra>",
-                    [_call_name(ordered[at], 90) for at in there],
+        # The legend has the order of the classes, not that of the bars.
+        for klass in (*CLASSES, "other"):
+            there = [at for at, row in enumerate(ordered) if _class_of(row) == klass]
+            if there:
+                data.append(
+                    row_bars(
+                        CLASS_NAMES.get(klass, klass),
+                        klass,
+                        _rounded([ordered[at][column] / scale for at in there]),
+                        there,
+                        [told[at] for at in there],
+                    )
                 )
-            )
         layout = {
             "barmode": "overlay",
             "xaxis": {"title": {"text": unit}, "showgrid": True},
-            "yaxis": named_rows([_call_name(row) for row in ordered]),
+            "yaxis": named_rows(names),
         }
-        views.append(View(name, data, layout))
+        views.append(View(name, data, layout, names))
     left = len(report.table("calls")) - len(rows)
     return Figure(
         "calls",
@@ -176,8 +204,12 @@ def calls(report: Report) -> Figure | None:
         views,
         report.table("calls"),
         height=height_of(len(rows)),
-        notes=[f"{units.counted(left, 'further name')} in the table only"] if left > 0 else [],
+        notes=[f"{counted(left, 'further name')} in the table only"] if left > 0 else [],
     )
+
+
+def _class_of(row: dict[str, Any]) -> str:
+    return str(row["class"]) if row["class"] in CLASSES else "other"
 
 
 def latencies(report: Report) -> Figure | None:
@@ -186,30 +218,34 @@ def latencies(report: Report) -> Figure | None:
     if not rows:
         return None
     y = list(range(len(rows)))
-    names = [_call_name(row, 90) for row in rows]
+    names = [_call_name(row) for row in rows]
+    points = [("half below", "p50_ns", "p50"), ("90 % below", "p90_ns", "p90")]
+    points += [("99 % below", "p99_ns", "p99"), ("longest", "max_ns", "longest")]
+    times = LogTimes([row[column] for row in rows for _, column, _ in points])
     line: dict[str, Any] = {
         "type": "scatter",
         "mode": "lines",
-        "x": [value for row in rows for value in (max(row["p50_ns"], 1), row["max_ns"], None)],
+        "x": [
+            value
+            for row in rows
+            for value in (times.place(row["p50_ns"]), times.place(row["max_ns"]), None)
+        ],
         "y": [value for at in y for value in (at, at, None)],
         "line": {"color": "#a3abb5", "width": 1.5},
         "meta": {"role": "other"},
         "hoverinfo": "skip",
         "showlegend": False,
     }
-    points = [("half below", "p50_ns", "s0"), ("90 % below", "p90_ns", "s5")]
-    points += [("99 % below", "p99_ns", "s1"), ("longest", "max_ns", "s4")]
     data = [line]
     shapes = ("circle", "square", "diamond", "triangle-right")
     for (name, column, role), shape in zip(points, shapes):
-        values = [max(row[column], 1) for row in rows]
-        told = [f"{names[at]}<br>{units.duration(rows[at][column])}" for at in y]
+        values = [times.place(row[column]) for row in rows]
+        told = [f"{label(names[at], 90)}<br>{duration(rows[at][column])}" for at in y]
         mark = dots(name, role, values, y, f"%{{customdata}}<extra>{name}</extra>", customdata=told)
         data.append(merged(mark, {"marker": {"symbol": shape, "size": 9}}))
-    ends = [min(max(row["p50_ns"], 1) for row in rows), max(row["max_ns"] for row in rows)]
     layout = {
-        "xaxis": merged(log_times(*ends), {"title": {"text": "duration of one call"}}),
-        "yaxis": named_rows([_call_name(row) for row in rows]),
+        "xaxis": merged(times.axis(), {"title": {"text": "duration of one call"}}),
+        "yaxis": named_rows(names),
     }
     schema = derived(
         "latencies",
@@ -230,7 +266,7 @@ def latencies(report: Report) -> Figure | None:
         "latencies",
         "How long one call takes",
         "From the median to the longest call, on a logarithmic axis.",
-        [View("Duration", data, layout)],
+        [View("Duration", data, layout, names)],
         Table(schema, [tuple(row[column] for column in columns) for row in rows]),
         height=height_of(len(rows)),
     )
@@ -242,7 +278,7 @@ def sizes(report: Report) -> Figure | None:
         return None
     bins = _without_gaps(sorted({(row["lower"], row["upper"]) for row in rows}))
     places = {edges: at for at, edges in enumerate(bins)}
-    names = [units.binary(lower) for lower, _ in bins]
+    names = [binary_size(lower) for lower, _ in bins]
     views = []
     for view, column in (("Calls", "count"), ("Bytes", "bytes"), ("Time", "total_ns")):
         sums = {"read": [0] * len(bins), "write": [0] * len(bins)}
@@ -252,17 +288,21 @@ def sizes(report: Report) -> Figure | None:
         most = max(max(values) for values in sums.values())
         scale, unit = {
             "count": (1.0, "calls"),
-            "bytes": units.size_scale(most),
-            "total_ns": units.scale_of(most),
+            "bytes": size_scale(most),
+            "total_ns": axis_scale(most),
         }[column]
+        write = {"count": count, "bytes": size, "total_ns": duration}[column]
         data = [
             bars(
                 {"read": "read", "write": "written"}[key],
                 key,
                 range(len(bins)),
                 _rounded([value / scale for value in values]),
-                f"%{{customdata}}<br>%{{y:,.3~g}} {unit}<extra></extra>",
-                customdata=[f"{units.binary(a)} to {units.binary(b)}" for a, b in bins],
+                "%{customdata}<extra></extra>",
+                customdata=[
+                    f"{binary_size(a)} to {binary_size(b)}<br>{write(value)}"
+                    for (a, b), value in zip(bins, values)
+                ],
             )
             for key, values in sums.items()
             if any(values)
@@ -312,27 +352,32 @@ def files(report: Report) -> Figure | None:
         if not rows:
             continue
         most = max(most, len(rows))
-        scale, unit = (units.scale_of if view == "Time" else units.size_scale)(weight(rows[0]))
+        scale, unit = (axis_scale if view == "Time" else size_scale)(weight(rows[0]))
+        names = [str(row["fname"]) for row in rows]
+        write = duration if view == "Time" else size
         data = []
-        for pattern in dict.fromkeys(row["pattern"] for row in rows):
-            there = [at for at, row in enumerate(rows) if row["pattern"] == pattern]
-            shown = units.clean(pattern if pattern not in (None, "none") else "no transfers", 20)
-            data.append(
-                row_bars(
-                    shown,
-                    PATTERN_ROLES.get(str(pattern), "other"),
-                    _rounded([weight(rows[at]) / scale for at in there]),
-                    there,
-                    f"%{{customdata}}<br>%{{x:.3~g}} {unit}<extra>{label(shown)}</extra>",
-                    [label(rows[at]["fname"], 110) for at in there],
+        for pattern in (*PATTERNS, "other"):
+            there = [
+                at
+                for at, row in enumerate(rows)
+                if (row["pattern"] if row["pattern"] in PATTERNS else "other") == pattern
+            ]
+            if there:
+                data.append(
+                    row_bars(
+                        pattern if pattern != "other" else "no transfers",
+                        pattern,
+                        _rounded([weight(rows[at]) / scale for at in there]),
+                        there,
+                        [f"{label(names[at], 110)}<br>{write(weight(rows[at]))}" for at in there],
+                    )
                 )
-            )
         layout = {
             "barmode": "overlay",
             "xaxis": {"title": {"text": unit}, "showgrid": True},
-            "yaxis": named_rows([label(row["fname"]) for row in rows]),
+            "yaxis": named_rows(names),
         }
-        views.append(View(view, data, layout))
+        views.append(View(view, data, layout, names))
     if not views:
         return None
     return Figure(
@@ -353,8 +398,8 @@ def _moved(row: dict[str, Any]) -> int:
     return int((row["read_bytes"] or 0) + (row["write_bytes"] or 0))
 
 
-def _call_name(row: dict[str, Any], longest: int = 40) -> str:
-    return label(f"{row['cat']} · {row['name']}", longest)
+def _call_name(row: dict[str, Any]) -> str:
+    return f"{row['cat']} · {row['name']}"
 
 
 def _largest(rows: Sequence[dict[str, Any]], key: str, column: str) -> list[str]:
@@ -367,6 +412,10 @@ def _largest(rows: Sequence[dict[str, Any]], key: str, column: str) -> list[str]
 def _held(values: Sequence[float]) -> list[float]:
     """The last piece reaches to its end."""
     return _rounded([*values, values[-1]])
+
+
+def _told(values: Sequence[str]) -> list[str]:
+    return [*values, values[-1]]
 
 
 def _rounded(values: Sequence[float]) -> list[float]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from dftracer._format import axis_scale, counted, duration, size_scale
 from dftracer.reports import units
 from dftracer.reports.figures import (
     HEAT,
@@ -32,7 +33,7 @@ def overlap(report: Report) -> Figure | None:
     rows.sort(key=lambda row: (-(row["unhidden_io_ns"] or 0), row["process"]))
     shown = rows[:MOST_BARS]
     names = process_names(report)
-    scale, unit = units.scale_of(max(_lifetime(row) for row in shown) or 1)
+    scale, unit = axis_scale(max(_lifetime(row) for row in shown) or 1)
     parts: list[tuple[str, str, Callable[[dict[str, Any]], int]]] = [
         ("I/O, not hidden", "unhidden", lambda row: row["unhidden_io_ns"] or 0),
         ("I/O behind compute", "hidden", lambda row: row["hidden_io_ns"] or 0),
@@ -45,29 +46,36 @@ def overlap(report: Report) -> Figure | None:
             role,
             [float(f"{value(row) / scale:.5g}") for row in shown],
             range(len(shown)),
-            f"%{{customdata}}<br>%{{x:.3~g}} {unit}<extra>{name}</extra>",
-            [label(names[row["process"]], 80) for row in shown],
+            [f"{label(names[row['process']], 80)}<br>{duration(value(row))}" for row in shown],
         )
         for name, role, value in parts
+        if any(value(row) for row in shown)
     ]
+    rows_of = [names[row["process"]] for row in shown]
     layout = {
         "barmode": "stack",
         "xaxis": {"title": {"text": unit}, "showgrid": True},
-        "yaxis": named_rows([label(names[row["process"]]) for row in shown]),
+        "yaxis": named_rows(rows_of),
     }
     left = len(rows) - len(shown)
     return Figure(
         "overlap",
         "I/O and compute",
         "Exact: unions and intersections of intervals, of all threads of a process.",
-        [View("Time", data, layout)],
+        [View("Time", data, layout, _without_hosts(rows_of))],
         report.table("processes"),
         height=height_of(len(shown)),
-        notes=[f"{units.counted(left, 'process', 'processes')} with less I/O that is not hidden"]
+        notes=[f"{counted(left, 'process', 'processes')} with less I/O that is not hidden"]
         if left
         else [],
         origin=start_of(report),
     )
+
+
+def _without_hosts(names: Sequence[str]) -> list[str]:
+    """For a narrow window, where that is enough to tell them apart."""
+    short = [name.partition(" on ")[0] for name in names]
+    return short if len(set(short)) == len(short) else list(names)
 
 
 def _lifetime(row: dict[str, Any]) -> int:
@@ -80,11 +88,12 @@ def neither(row: dict[str, Any]) -> int:
     return max(0, _lifetime(row) - busy)
 
 
+# The hue is that of the class, as in the other plots.
 MEASURES = (
-    ("I/O", "io_ns", "share of the time in which I/O was going on"),
-    ("I/O not hidden", "unhidden_io_ns", "share of the time with I/O and without compute"),
-    ("Compute", "compute_ns", "share of the time in which the process computed"),
-    ("Bytes", "bytes", "bytes moved"),
+    ("I/O", "io_ns", "io", "share of the time in which I/O was going on"),
+    ("I/O not hidden", "unhidden_io_ns", "io", "share of the time with I/O and without compute"),
+    ("Compute", "compute_ns", "compute", "share of the time in which the process computed"),
+    ("Bytes", "bytes", "io", "bytes moved"),
 )
 
 
@@ -106,12 +115,15 @@ def heat(report: Report) -> Figure | None:
     kept = sorted(sorted(busy, key=lambda process: (-busy[process], process))[:MOST_ROWS])
     place = {process: number for number, process in enumerate(kept)}
     others = len(busy) - len(kept)
-    labels = [label(names.get(process, str(process)), 36) for process in kept]
+    labels = [names.get(process, str(process)) for process in kept]
+    short = _without_hosts(labels)
     if others:
         labels.append(f"{others:,} others, mean")
-    scale, unit = units.scale_of(pieces * length)
+        short.append(f"{others:,} others")
+    scale, unit = axis_scale(pieces * length)
     views = []
-    for name, column, meaning in MEASURES:
+    end = (last + length - origin) / scale
+    for name, column, hue, meaning in MEASURES:
         if not any(one[column] for one in sums.values()):
             continue
         grid = [[0.0] * pieces for _ in labels]
@@ -127,12 +139,17 @@ def heat(report: Report) -> Figure | None:
         views.append(
             View(
                 name,
-                [_map(grid, most, share, (first - origin) / scale, length / scale, unit)],
+                [_map(grid, most, share, hue, ((first - origin) / scale, length / scale), unit)],
                 {
-                    "xaxis": {"title": {"text": f"time since the first event, {unit}"}},
+                    "xaxis": {
+                        "title": {"text": f"time since the first event, {unit}"},
+                        # The first piece begins before the first event.
+                        "range": [max(0.0, (first - origin) / scale), end],
+                    },
                     "yaxis": named_rows(labels) if len(labels) <= 40 else _numbered(labels),
                     "meta": meaning,
                 },
+                short if len(labels) <= 40 else short[:: _every(labels)],
             )
         )
     if not views:
@@ -142,7 +159,7 @@ def heat(report: Report) -> Figure | None:
         "Processes over time",
         "One row a process; the darker or brighter, the busier.",
         views,
-        _heat_table(sums, names),
+        _heat_table(sums, names, origin),
         height=height_of(len(labels), 22 if len(labels) <= 24 else 14 if len(labels) <= 45 else 4),
         notes=[f"{others:,} processes with less to show are one row"] if others else [],
         origin=origin,
@@ -150,9 +167,15 @@ def heat(report: Report) -> Figure | None:
 
 
 def _map(
-    grid: list[list[float]], most: float, share: bool, start: float, step: float, unit: str
+    grid: list[list[float]],
+    most: float,
+    share: bool,
+    hue: str,
+    place: tuple[float, float],
+    unit: str,
 ) -> dict[str, Any]:
-    size, size_unit = units.size_scale(most)
+    start, step = place
+    size, size_unit = size_scale(most)
     # Whole percents: finer ones cannot be seen, and would double the page.
     scale = most / 100 if share else size
     z = [
@@ -167,19 +190,30 @@ def _map(
         "dx": step,
         "zmin": 0,
         "zmax": max(1, *map(max, z)) if share else float(f"{most / scale:.3g}"),
-        "colorscale": [[at / (len(HEAT) - 1), pair[0]] for at, pair in enumerate(HEAT)],
-        "meta": {"role": "heat"},
+        "colorscale": [[at / (len(HEAT[hue]) - 1), pair[0]] for at, pair in enumerate(HEAT[hue])],
+        "meta": {"heat": hue},
         "hoverongaps": False,
         "hovertemplate": f"%{{y}}<br>%{{x:.4~g}} {unit}: %{{z}} {end}<extra></extra>",
-        "colorbar": {"thickness": 8, "outlinewidth": 0, "ticksuffix": f" {end}", "len": 1},
+        "colorbar": {
+            "thickness": 8,
+            "outlinewidth": 0,
+            "ticksuffix": f" {end}",
+            "len": 1,
+            "nticks": min(6, len(grid) + 2),
+        },
     }
+
+
+def _every(labels: Sequence[str]) -> int:
+    return -(-len(labels) // 20)
 
 
 def _numbered(labels: list[str]) -> dict[str, Any]:
     """Of too many rows every so many is named."""
-    every = -(-len(labels) // 20)
+    every = _every(labels)
     axis = named_rows(labels)
-    return {**axis, "tickvals": axis["tickvals"][::every], "ticktext": labels[::every]}
+    kept = {key: axis[key][::every] for key in ("tickvals", "ticktext")}
+    return {**axis, **kept}
 
 
 HEAT_SUMS = ("io_ns", "unhidden_io_ns", "compute_ns", "ops", "bytes")
@@ -201,7 +235,7 @@ def _heat_sums(table: Table) -> dict[int, dict[str, int]]:
     return found
 
 
-def _heat_table(sums: dict[int, dict[str, int]], names: dict[int, str]) -> Table:
+def _heat_table(sums: dict[int, dict[str, int]], names: dict[int, str], origin: int) -> Table:
     schema = derived(
         "heat",
         "one row a process: the sums of its row, and when it did the most I/O",
@@ -219,7 +253,8 @@ def _heat_table(sums: dict[int, dict[str, int]], names: dict[int, str]) -> Table
     rows = []
     for process in sorted(sums):
         one = sums[process]
-        busiest = one["busiest_ns"] if one["most"] else None
+        # The first piece begins before the first event.
+        busiest = max(one["busiest_ns"], origin) if one["most"] else None
         rows.append((process, names.get(process, ""), *(one[key] for key in HEAT_SUMS), busiest))
     return Table(schema, rows)
 
@@ -231,8 +266,9 @@ def stragglers(report: Report) -> Figure | None:
         return None
     names = process_names(report)
     least, most = (f(row["ratio"] for row in rows) for f in (min, max))
+    rows_of = [f"{kind}: {measure}" for kind, measure in groups]
     data = []
-    sides = (("slower or more", "unhidden", True), ("within a quarter", "io", False))
+    sides = (("slower or more", "slower", True), ("within a quarter", "even", False))
     for side, role, apart in sides:
         there = [row for row in rows if (row["ratio"] > 1.25) == apart]
         if there:
@@ -254,7 +290,7 @@ def stragglers(report: Report) -> Figure | None:
             # Wide enough that a difference of two percent looks like one.
             "range": [min(0.5, 0.95 * least), max(1.5, 1.05 * most)],
         },
-        "yaxis": named_rows([label(f"{kind}: {measure}") for kind, measure in groups]),
+        "yaxis": named_rows(rows_of),
         "shapes": [
             {
                 "type": "line",
@@ -271,7 +307,7 @@ def stragglers(report: Report) -> Figure | None:
         "stragglers",
         "Each beside the median of its kind",
         "A point is a process. All at 1 is balanced; one far to the right holds up the others.",
-        [View("Ratio", data, layout)],
+        [View("Ratio", data, layout, rows_of)],
         report.table("stragglers"),
         height=height_of(len(groups), 44),
     )

@@ -6,12 +6,11 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from dftracer.reports import units
+from dftracer._format import axis_scale, counted, duration, percent
 from dftracer.reports.figures import (
     Figure,
     View,
     bars,
-    derived,
     height_of,
     label,
     merged,
@@ -42,8 +41,7 @@ def epochs(report: Report) -> Figure | None:
     if not rows:
         return None
     names = [_number(row["epoch"], at) for at, row in enumerate(rows)]
-    hover = "epoch %{customdata}<br>%{y:.3~g} "
-    scale, unit = units.scale_of(max(row["dur_ns"] for row in rows))
+    scale, unit = axis_scale(max(row["dur_ns"] for row in rows))
     axis = {
         "xaxis": {
             "title": {"text": "epoch"},
@@ -55,17 +53,33 @@ def epochs(report: Report) -> Figure | None:
     }
     spent, shares = [], []
     for part, values in _parts(rows, EPOCH_COLUMNS).items():
-        title = EPOCH_PARTS[part]
-        end = f"{unit}<extra>{title}</extra>"
-        where: dict[str, Any] = {"customdata": names}
-        if len(names) < 6:
-            where["width"] = 0.5
+        hover = f"%{{customdata}}<extra>{EPOCH_PARTS[part]}</extra>"
+        width = {"width": 0.5} if len(names) < 6 else {}
+        told = [f"epoch {name}<br>{duration(value)}" for name, value in zip(names, values)]
         spent.append(
-            bars(title, part, range(len(rows)), _scaled(values, scale), hover + end, **where)
+            bars(
+                EPOCH_PARTS[part],
+                part,
+                range(len(rows)),
+                _scaled(values, scale),
+                hover,
+                customdata=told,
+                **width,
+            )
         )
-        whole = [100 * v / max(row["dur_ns"], 1) for v, row in zip(values, rows)]
-        end = f"%<extra>{title}</extra>"
-        shares.append(bars(title, part, range(len(rows)), _rounded(whole), hover + end, **where))
+        whole = [value / max(row["dur_ns"], 1) for value, row in zip(values, rows)]
+        told = [f"epoch {name}<br>{percent(share)}" for name, share in zip(names, whole)]
+        shares.append(
+            bars(
+                EPOCH_PARTS[part],
+                part,
+                range(len(rows)),
+                _rounded([100 * share for share in whole]),
+                hover,
+                customdata=told,
+                **width,
+            )
+        )
     ranks = len(set(report.table("epochs").column("process")))
     return Figure(
         "epochs",
@@ -90,10 +104,11 @@ def steps(report: Report) -> Figure | None:
     groups = [rows[at : at + each] for at in range(0, len(rows), each)]
     shown = [_mean(group) for group in groups]
     names = [_step_name(group[0]) for group in groups]
-    scale, unit = units.scale_of(_typical(shown))
+    scale, unit = axis_scale(_typical(shown))
     data = []
     for part, values in _parts(shown).items():
-        hover = f"%{{customdata}}<br>%{{y:.3~g}} {unit}<extra>{PARTS[part]}</extra>"
+        hover = f"%{{customdata}}<extra>{PARTS[part]}</extra>"
+        told = [f"{name}<br>{duration(value)}" for name, value in zip(names, values)]
         data.append(
             bars(
                 PARTS[part],
@@ -101,7 +116,7 @@ def steps(report: Report) -> Figure | None:
                 range(0, len(rows), each),
                 _scaled(values, scale),
                 hover,
-                customdata=names,
+                customdata=told,
                 width=each,
                 offset=0,
             )
@@ -161,8 +176,8 @@ def torch_operations(report: Report) -> Figure | None:
     top = sorted(sums, key=lambda name: -sums[name])[:20]
     if not top:
         return None
-    scale, unit = units.scale_of(sums[top[0]])
-    phases = {"forward": "s0", "backward": "s1", None: "s7"}
+    scale, unit = axis_scale(sums[top[0]])
+    phases = {"forward": "forward", "backward": "backward", None: "other"}
     data = []
     for phase, role in phases.items():
         spent = {row["name"]: row["total_ns"] for row in table if row["phase"] == phase}
@@ -174,24 +189,23 @@ def torch_operations(report: Report) -> Figure | None:
                     role,
                     _scaled([spent[top[at]] for at in there], scale),
                     there,
-                    f"%{{customdata}}<br>%{{x:.3~g}} {unit}<extra></extra>",
-                    [label(top[at], 90) for at in there],
+                    [f"{label(top[at], 90)}<br>{duration(spent[top[at]])}" for at in there],
                 )
             )
     layout = {
         "barmode": "stack",
         "xaxis": {"title": {"text": unit}, "showgrid": True},
-        "yaxis": named_rows([label(name) for name in top]),
+        "yaxis": named_rows(top),
     }
     left = len(sums) - len(top)
     return Figure(
         "torch_ops",
         "PyTorch operations",
         "The operations of the model that took the most time.",
-        [View("Time", data, layout)],
+        [View("Time", data, layout, top)],
         table,
         height=height_of(len(top)),
-        notes=[f"{units.counted(left, 'further operation')} in the table only"] if left > 0 else [],
+        notes=[f"{counted(left, 'further operation')} in the table only"] if left > 0 else [],
     )
 
 
@@ -242,27 +256,6 @@ def _number(value: object, at: int) -> str:
 def _step_name(row: dict[str, Any]) -> str:
     words = [f"{key} {row[key]}" for key in ("epoch", "step") if row[key] is not None]
     return html.escape(", ".join(words), quote=False) or "step"
-
-
-def split_table(report: Report) -> Table:
-    """Where the time of all steps went: one row a part, of the sum over processes."""
-    schema = derived(
-        "split",
-        "the time of all epochs, by what it was spent on",
-        [
-            ("part", "text", "what the time was spent on"),
-            ("total_ns", "int", "sum over epochs and processes"),
-            ("share", "float", "of the time of all epochs"),
-        ],
-    )
-    table = report.table("epochs")
-    whole = sum(value or 0 for value in table.column("dur_ns"))
-    rows = []
-    for part, column in EPOCH_COLUMNS.items():
-        spent = sum(value or 0 for value in table.column(column))
-        if spent:
-            rows.append((EPOCH_PARTS[part], spent, spent / max(whole, 1)))
-    return Table(schema, rows)
 
 
 PLOTS = [epochs, steps, torch_operations]

@@ -1,19 +1,20 @@
-"""Numbers and names for people: what the page, the figures and the notebook write into cells."""
+"""What the columns of a report hold, and how the page, figures and notebooks show their cells."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from dftracer import _format
+from dftracer._names import printable
 
 # A path of 4 KB helps nobody on a page; the tables of --csv and --parquet hold it whole.
 LONGEST_NAME = 240
 
-_TIMES = ((1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"), (60e9, "min"), (3600e9, "h"))
-_SIZES = ((1.0, "B"), (1e3, "KB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB"), (1e15, "PB"))
-
 # Columns whose name does not end in their unit.
 _KINDS = {
-    "lower": "size",
-    "upper": "size",
+    "lower": "binary",
+    "upper": "binary",
     "bytes": "size",
     "mean_size": "size",
     "bandwidth": "rate",
@@ -45,6 +46,8 @@ _LABELS = {
     "lower_ns": "from",
     "upper": "below",
     "lower": "from",
+    "error_ns": "time of errors",
+    "random_ns": "time of random",
     "io_ns": "I/O",
     "unhidden_io_ns": "I/O not hidden",
     "hidden_io_ns": "I/O hidden",
@@ -55,7 +58,7 @@ _LABELS = {
 
 
 def kind_of(column: str, kind: str = "text") -> str:
-    """time, moment, size, rate, percent, share, ratio, count, label or text."""
+    """time, moment, size, binary, rate, percent, share, ratio, count, label or text."""
     if column in _MOMENTS:
         return "moment"
     if column in _KINDS:
@@ -79,110 +82,38 @@ def label(column: str) -> str:
 def clean(name: object, longest: int = LONGEST_NAME) -> str:
     """A name may hold anything: what is no character of a text is made visible, and the middle of
     a very long one left out."""
-    text = str(name)
-    if not text.isprintable():
-        text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    text = printable(str(name))
     if len(text) > longest:
         ends = (longest - 1) // 2
         text = f"{text[:ends]}…{text[-ends:]}"
     return text
 
 
-def _digits(value: float) -> str:
-    if value == 0:
-        return "0"
-    if abs(value) >= 999.5:
-        return f"{value:,.0f}"
-    return f"{float(f'{value:.3g}'):g}"
-
-
-def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
-    if value == 0:
-        return "0"
-    scale, unit = scale_of(value, units)
-    return f"{_digits(value / scale)} {unit}"
-
-
-def scale_of(largest: float, units: tuple[tuple[float, str], ...] = _TIMES) -> tuple[float, str]:
-    """The unit in which a number is at least one, and how much of the base unit it is."""
-    found = units[0]
-    for scale, unit in units:
-        # 999.9 ms are shown as 1 s.
-        if abs(largest) >= scale * 0.9995:
-            found = (scale, unit)
-    return found
-
-
-def size_scale(largest: float) -> tuple[float, str]:
-    return scale_of(largest, _SIZES)
-
-
-def duration(nanoseconds: float) -> str:
-    if abs(nanoseconds) >= 90e9:
-        seconds = round(nanoseconds / 1e9)
-        sign = "-" if seconds < 0 else ""
-        minutes, rest = divmod(abs(seconds), 60)
-        hours, minutes = divmod(minutes, 60)
-        if hours:
-            return f"{sign}{hours:,} h {minutes:02} min"
-        return f"{sign}{minutes} min {rest:02} s"
-    return _scaled(nanoseconds, _TIMES[:4])
-
-
-def size(number: float) -> str:
-    return _scaled(number, _SIZES)
-
-
-def percent(value: float) -> str:
-    if value == 0:
-        return "0 %"
-    if abs(value) < 0.1:
-        return "< 0.1 %" if value > 0 else "> -0.1 %"
-    return f"{value:.1f} %" if abs(value) < 9.95 else f"{value:.0f} %"
-
-
-def count(value: float) -> str:
-    if float(value).is_integer():
-        return f"{int(value):,}"
-    return _digits(value)
-
-
-_WRITERS = {
-    "time": duration,
-    "size": size,
-    "rate": lambda value: f"{size(value)}/s",
-    "percent": percent,
-    "share": lambda value: percent(100 * value),
+_WRITERS: dict[str, Callable[[float], str]] = {
+    "time": _format.duration,
+    "size": _format.size,
+    "binary": lambda value: _format.binary_size(int(value)),
+    "rate": _format.rate,
+    "percent": lambda value: _format.percent(value / 100),
+    "share": _format.percent,
     "ratio": lambda value: f"{value:.2f} ×",
-    "count": count,
+    "count": _format.count,
 }
 
 
 def cell(value: Any, kind: str, origin: int = 0) -> str:
-    """A value as the page shows it. Moments are told from `origin`, the job's first event."""
+    """A value as the page shows it. Moments are counted from `origin`, the job's first event."""
     if value is None:
         return ""
     if kind == "moment":
-        return duration(value - origin)
+        return _format.duration(value - origin)
     if kind in ("text", "label"):
         return clean(value)
     return _WRITERS[kind](value)
 
 
-def binary(number: int) -> str:
-    """Of a power of two, which decimal units would make crooked."""
-    for power, unit in ((50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
-        if number >= 1 << power:
-            return f"{_digits(number / (1 << power))} {unit}B"
-    return f"{number} B"
-
-
 def measured(value: float, measure: object) -> str:
     """Of a table that holds times and sizes in one column."""
     if measure == "count":
-        return count(value)
-    return size(value) if str(measure).endswith("bytes") else duration(value)
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+        return _format.count(value)
+    return (_format.size if str(measure).endswith("bytes") else _format.duration)(value)

@@ -10,6 +10,7 @@
     displaylogo: false,
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
   };
+  const narrow = matchMedia("screen and (max-width: 40rem)");
   let plotly = null;
 
   const probe = document.createElement("span");
@@ -21,14 +22,14 @@
   }
 
   function dressedTrace(trace, ink) {
-    const role = trace.meta && trace.meta.role;
-    if (!role) return trace;
+    const { role, heat } = trace.meta || {};
     const made = { ...trace };
-    if (role === "heat") {
-      made.colorscale = [0, 1, 2, 3].map((n) => [n / 3, colour(`heat-${n}`)]);
+    if (heat) {
+      made.colorscale = [0, 1, 2, 3].map((n) => [n / 3, colour(`heat-${heat}-${n}`)]);
       made.colorbar = { ...trace.colorbar, tickfont: { color: ink } };
       return made;
     }
+    if (!role) return trace;
     const own = colour(`c-${role}`);
     for (const part of ["marker", "line", "error_x", "error_y"]) {
       if (trace[part]) made[part] = { ...trace[part], color: own };
@@ -54,9 +55,35 @@
     return [data, layout];
   }
 
+  // In a narrow window plotly's legend would take its lines from the plot.
+  function legend(box, data) {
+    const named = data.filter((trace) => trace.name && trace.showlegend !== false);
+    let list = box.previousElementSibling;
+    if (!list.classList.contains("legend")) {
+      if (!named.length) return;
+      list = document.createElement("ul");
+      list.className = "legend";
+      box.before(list);
+    }
+    list.replaceChildren(...(named.length > 1 ? named : []).map((trace) => {
+      const item = document.createElement("li"), swatch = document.createElement("i");
+      swatch.style.background = colour(`c-${trace.meta.role}`);
+      // Plotly's names are escaped for its labels.
+      item.append(swatch, new DOMParser().parseFromString(trace.name, "text/html").body.textContent);
+      return item;
+    }));
+  }
+
   function draw(box) {
     const name = box.dataset.figure;
-    const [data, layout] = dressed(figures[name].views[views[name] || 0]);
+    const view = figures[name].views[views[name] || 0];
+    const [data, layout] = dressed(view);
+    if (narrow.matches) {
+      layout.margin = { ...layout.margin, l: 36, r: 4, t: 10 };
+      layout.showlegend = false;
+      if (view.narrow) layout.yaxis.ticktext = view.narrow;
+    }
+    legend(box, narrow.matches ? data : []);
     return plotly.react(box, data, layout, config);
   }
 
@@ -77,7 +104,21 @@
     plotly = window.Plotly;
   }
 
+  // What captures or prints a page waits for its load event, and not for scripts that go on after
+  // it. A frame whose document is still being written holds the event back until all is drawn.
+  function holdLoadEvent() {
+    const frame = document.createElement("iframe");
+    frame.hidden = true;
+    document.body.append(frame);
+    frame.contentDocument.open();
+    return () => {
+      frame.contentDocument.close();
+      frame.remove();
+    };
+  }
+
   async function start() {
+    const release = holdLoadEvent();
     try {
       await load();
       await drawAll();
@@ -91,6 +132,7 @@
       root.dataset.drawn = "failed";
       console.error(error);
     }
+    release();
   }
 
   for (const group of document.querySelectorAll(".views")) {
@@ -129,8 +171,9 @@
     choose(next);
   });
   if (themes.includes(kept())) choose(kept());
-  for (const query of ["(prefers-color-scheme: dark)", "print"]) {
-    matchMedia(query).addEventListener("change", () => plotly && drawAll());
+  const queries = ["(prefers-color-scheme: dark)", "print"].map((text) => matchMedia(text));
+  for (const query of [...queries, narrow]) {
+    query.addEventListener("change", () => plotly && drawAll());
   }
 
   // On paper: plots of the paper's width in its colours, and the tables under them opened.
