@@ -19,7 +19,7 @@ class Column(NamedTuple):
     # A name, which may be shortened. Numbers never are: 1,234 cut to 1,2 is another number.
     elastic: bool = False
     keep_start: bool = False  # of a command line the start says most, of a path the end
-    # Where the table is too wide all the same, the columns with the highest number are left out.
+    # Where the table is too wide all the same, columns are left out, the highest rank first.
     rank: int = 0
 
 
@@ -53,8 +53,8 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -
     ]
     shown = [at for at in range(len(columns)) if at == 0 or any(row[at] for row in full)]
     left_out = []
-    while _least(columns, widths, shown) > room and any(columns[at].rank for at in shown):
-        worst = max(shown, key=lambda at: (columns[at].rank, at))
+    while _least(columns, widths, shown) > room and len(shown) > 1:
+        worst = max(shown[1:], key=lambda at: (columns[at].rank, at))
         left_out.append(worst)
         shown.remove(worst)
     _shrink(columns, widths, shown, room)

@@ -21,17 +21,17 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("room", [36, 48, 60, 80, 100, 200])
+@pytest.mark.parametrize("room", [12, 24, 36, 48, 60, 80, 100, 200])
 def test_a_number_is_whole_or_not_there(room: int) -> None:
     head, *lines = table(COLUMNS, ROWS, room)
-    assert all(columns_of(line) <= room for line in (head, *lines))
     rows = lines[:2]
+    assert all(columns_of(line) <= room for line in (head, *rows))
     for at, column in enumerate(COLUMNS[1:-1], 1):
         shown = column.name in head.split()
         assert all((row[at] in line) == shown for row, line in zip(ROWS, rows))
     left = {column.name for column in COLUMNS[1:-1]} - set(head.split())
     said = " ".join(lines[2:])
-    assert left == {name for name in ("mean", "p99") if name in said}
+    assert left == {column.name for column in COLUMNS[1:-1] if column.name in said}
 
 
 def test_what_matters_least_goes_first() -> None:

@@ -11,9 +11,10 @@ from support import report_tables
 
 from dftracer.errors import DFTracerError
 from dftracer.reports import script
-from dftracer.reports.figures import ROLES
+from dftracer.reports.figures import ROLES, process_names
 from dftracer.reports.model import SCHEMAS, Report, Table
-from dftracer.reports.page import LIMIT, page, program_name, write_page
+from dftracer.reports.page import LIMIT, page, write_page
+from dftracer.reports.programs import program_name
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 
@@ -196,6 +197,9 @@ def test_a_title_holds_no_arguments() -> None:
         ("bash run.sh --password x", "run.sh"),
         ("nice -n 10 gzip -k secret", "gzip"),
         ("MPI=1 /usr/bin/python", "python"),
+        ("7z a secret", "7z"),
+        ("-bash", "bash"),
+        ("timeout 10", ""),
         ("", ""),
     ],
 )
@@ -271,6 +275,21 @@ def test_names_that_differ_at_their_start_are_told_apart() -> None:
     for at, view in enumerate(figure.views):
         shown = figure.layout(at)["yaxis"]["ticktext"]
         assert len(set(shown)) == len(shown) == len(set(view.rows))
+
+
+def test_processes_of_several_programs_are_called_by_them() -> None:
+    report = report_tables.training(ranks=1, workers=3)
+    table = report.tables["processes"]
+    at = table.columns.index("command")
+    commands = ("bash run.sh", "/usr/bin/ls -l", "grep -c x", "grep -c y")
+    table.rows = [(*row[:at], command, *row[at + 1 :])
+                  for row, command in zip(table.rows, commands)]  # fmt: skip
+    assert list(process_names(report).values()) == [
+        "rank 0 run.sh 4100",
+        "worker ls 4101",
+        "worker grep 4102",
+        "worker grep 4103",
+    ]
 
 
 def test_a_wide_table_says_in_a_line_what_every_row_has() -> None:

@@ -196,8 +196,9 @@ def _processes(found: list[Process], columns: int, most: int) -> list[str]:
     has_rank = any(process.rank is not None for process in found)
     has_place = any(process.epoch is not None or process.step is not None for process in found)
     head = [name_column("command"), Column("pid"), Column("events/s")]
-    head += [Column("read", rank=1), Column("written", rank=1)]
-    head += [Column("rank")] * has_rank + [Column("epoch"), Column("step")] * has_place
+    head += [Column("read", rank=2), Column("written", rank=2)]
+    head += [Column("rank", rank=1)] * has_rank
+    head += [Column("epoch", rank=1), Column("step", rank=1)] * has_place
     rows = []
     for one in shown:
         row = [

@@ -19,6 +19,7 @@ from dftracer._names import shorten, shorten_all
 from dftracer.errors import DFTracerError
 from dftracer.reports import units
 from dftracer.reports.model import Report, Table
+from dftracer.reports.programs import program_name
 from dftracer.reports.schema import Column, Schema
 
 # What a colour stands for, on a light and on a dark ground; the same in every plot. Hues are those
@@ -34,7 +35,7 @@ ROLES = {
     "communication": ("#3d9fd6", "#74c1ee"),
     "communication-2": ("#9acdea", "#3c7ea8"),
     "checkpoint": ("#b08d00", "#e3c64a"),
-    "evaluation": ("#0067a5", "#4c9fdb"),
+    "evaluation": ("#7a5ab5", "#a78bda"),
     "io": ("#0067a5", "#4c9fdb"),
     "io-2": ("#5793c2", "#2c6b9c"),
     "other": ("#bcc4cd", "#5c6773"),
@@ -295,14 +296,20 @@ def largest(table: Table, most: int, *columns: str) -> list[dict[str, Any]]:
 
 
 def process_names(report: Report) -> dict[int, str]:
-    """How a process is called in figures: by rank and role, else by pid."""
+    """How a process is called in figures: by rank and role, by program if there are several, and
+    by pid."""
     rows = report.table("processes").dicts()
+    programs = {row["process"]: program_name(row["command"] or "") for row in rows}
+    several = len(set(programs.values()) - {""}) > 1
     hosts = len({row["host"] for row in rows}) > 1
     names = {}
     for row in rows:
         rank = "" if row["rank"] is None else f"rank {row['rank']}"
-        role = row["role"] if row["role"] not in (None, "main") else ""
-        words = [word for word in (rank, role, str(row["pid"])) if word]
+        program = units.clean(programs[row["process"]], 24) if several else ""
+        # What a helper is says more than that it is one.
+        plain = (None, "main", "helper") if program else (None, "main")
+        role = row["role"] if row["role"] not in plain else ""
+        words = [word for word in (rank, role, program, str(row["pid"])) if word]
         if hosts and row["host"]:
             words.append(f"on {units.clean(row['host'], 24)}")
         names[row["process"]] = " ".join(words)

@@ -18,6 +18,7 @@ from dftracer.reports.markup import attribute, escaped, prose, share_bar, table_
 from dftracer.reports.model import Report, Table
 from dftracer.reports.plots_processes import neither
 from dftracer.reports.plots_training import EPOCH_COLUMNS, EPOCH_PARTS
+from dftracer.reports.programs import program_name
 from dftracer.reports.script import json_text, plotly_script
 from dftracer.reports.summary import TIMED_BY
 from dftracer.trace.runs import when_text
@@ -190,31 +191,6 @@ def program_of(report: Report) -> str:
 
 
 LONGEST_PROGRAM = 60
-INTERPRETERS = re.compile(r"(python|pypy|perl|ruby|node|Rscript|lua|julia|bash|dash|zsh|sh)[\d.]*")
-WRAPPERS = ("env", "nice", "nohup", "stdbuf", "timeout", "time", "taskset", "numactl", "setsid")
-WITH_VALUE = ("-W", "-X")  # options of interpreters that take the next word
-
-
-def program_name(command: str) -> str:
-    """Of `/usr/bin/python3 -u train.py --token x`: train.py."""
-    words = command.split()
-    while words and (
-        "=" in words[0] or words[0].rsplit("/", 1)[-1] in WRAPPERS or words[0][0] in "-0123456789"
-    ):
-        words = words[1:]
-    if not words:
-        return ""
-    name = words[0].rsplit("/", 1)[-1]
-    if not INTERPRETERS.fullmatch(name):
-        return name
-    at = 1
-    while at < len(words) and words[at].startswith("-"):
-        if words[at] == "-m" and at + 1 < len(words):
-            return words[at + 1]
-        if words[at] in ("-c", "-e"):  # the program is an argument
-            return name
-        at += 2 if words[at] in WITH_VALUE else 1
-    return words[at].rsplit("/", 1)[-1] if at < len(words) else name
 
 
 def trace_of(report: Report) -> str:

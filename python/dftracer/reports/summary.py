@@ -53,8 +53,11 @@ def summarise(
 def _head(report: Report) -> list[tuple[str, str]]:
     facts = report.overview.dicts()[0]
     roles = [row["role"] for row in report.processes]
+    plurals = {"main": "main", "worker": "workers", "helper": "helpers"}
     parts = [
-        f"{roles.count(role)} {role}" for role in ("main", "worker", "helper") if role in roles
+        counted(roles.count(role), role, plural)
+        for role, plural in plurals.items()
+        if role in roles
     ]
     # A trace of another tool may not say where it was made.
     where = f" on {counted(facts['hosts'], 'host')}" if facts["hosts"] else ""

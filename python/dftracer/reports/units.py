@@ -41,6 +41,8 @@ _LABELS = {
     "low_percent": "at least",
     "high_percent": "at most",
     "concerns_ns": "concerns",
+    "before_share": "share before",
+    "after_share": "share now",
     "dur_ns": "duration",
     "upper_ns": "below",
     "lower_ns": "from",
