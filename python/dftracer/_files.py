@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -16,10 +17,7 @@ VARIABLE = "DFTRACER_FILE_MODE"
 
 
 def parse_mode(text: str) -> int:
-    try:
-        mode = int(text, 8)
-    except ValueError:
-        mode = -1
+    mode = int(text, 8) if re.fullmatch(r"[0-7]+", text) else -1
     if not 0 <= mode <= 0o777:
         raise ValueError(f"invalid file mode {text!r} (e.g. 0600, 0640, 0644)")
     return mode
