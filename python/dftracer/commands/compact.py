@@ -12,6 +12,7 @@ from typing import NamedTuple
 from dftracer._format import size
 from dftracer._names import printable
 from dftracer.commands import reading
+from dftracer.commands._terminal import complain
 from dftracer.commands.reading import tell_damage
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import find_traces
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             found = _one(trace, args) if not head["document"] else _document(trace)
         except DFTracerError as error:
-            reading.complain(error)
+            complain(error)
             code = max(code, error.exit_code)
             continue
         done.append(found)

@@ -11,6 +11,7 @@ from dftracer import _format
 from dftracer._files import add_mode, file_mode
 from dftracer._names import printable
 from dftracer.commands import _terminal, reading
+from dftracer.commands._terminal import complain
 from dftracer.errors import DFTracerError
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _write_page(
         if args.output:
             raise
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        reading.complain(f"no page {path}: {reason}")
+        complain(f"no page {path}: {reason}")
         return
     to = sys.stderr if args.json else sys.stdout
     print(f"\npage      {printable(path)}, {_format.size(size)}", file=to)

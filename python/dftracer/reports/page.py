@@ -315,8 +315,8 @@ def _whole(report: Report) -> str:
     lines = []
     if len(runs) > 1:
         each = "; ".join(
-            f"{run['run']}: {when_text(run['start_ns'])}, {units.duration(run['dur_ns'] or 0)}, "
-            f"{units.counted(run['processes'], 'process', 'processes')}"
+            f"{run['run']}: {when_text(run['start_ns'])}, {duration(run['dur_ns'] or 0)}, "
+            f"{counted(run['processes'], 'process', 'processes')}"
             for run in runs[:20]
         )
         more = f"; and {len(runs) - 20:,} more" if len(runs) > 20 else ""
