@@ -24,8 +24,8 @@ if python -c 'import torch' 2>/dev/null; then
 else
     # Without PyTorch: the same training in numpy, and a C program beside it.
     package=$(python -c 'import dftracer, os; print(os.path.dirname(dftracer.__file__))')
-    cc -std=c99 -O2 -o program "$here/../demo.c" -I"$package/include" -L"$package/lib" \
-        -ldftracer_core -lm -Wl,-rpath,"$package/lib"
+    cc -std=c99 -O2 -o program "$here/../demo.c" -I"$package/include" -L"$package/lib64" \
+        -ldftracer_core -lm -Wl,-rpath,"$package/lib64"
     program=(-- sh -c "./program && python '$here/train_numpy.py' data")
     say "dftracer run -- sh -c './program && python train_numpy.py data' (PyTorch is not there)"
 fi
