@@ -113,20 +113,25 @@ void BatchMaker::begin(std::shared_ptr<const File> file) {
   categories_.clear();
   phases_.clear();
   paths_.clear();
+  processes_.clear();
   last_process_ = ~0U;
 }
 
 std::uint32_t BatchMaker::process_of(const Event& event, const Field* host) {
   const std::string_view text = host == nullptr ? std::string_view() : host->value;
-  const auto same = [&](const ProcessKey& key) { return key.pid == event.pid && key.host == text; };
-  if (last_process_ < batch_.processes.size() && same(batch_.processes[last_process_])) {
-    return last_process_;
+  if (last_process_ < batch_.processes.size()) {
+    const ProcessKey& last = batch_.processes[last_process_];
+    if (last.pid == event.pid && same_text(last.host, text)) return last_process_;
   }
-  const auto found = std::find_if(batch_.processes.begin(), batch_.processes.end(), same);
-  last_process_ = static_cast<std::uint32_t>(found - batch_.processes.begin());
-  if (found == batch_.processes.end()) {
-    batch_.processes.push_back(
-        {event.pid, std::string(text), host != nullptr && is(host->key, "hostname")});
+  bool fresh = false;
+  last_process_ = processes_.find(text, {}, static_cast<std::uint64_t>(event.pid), fresh);
+  if (fresh) {
+    std::string shown;
+    if (host != nullptr) {
+      shown = plain_text(text, host->kind == Kind::kEscaped, event.valid_utf8, scratch_);
+    }
+    batch_.processes.push_back({event.pid, std::string(text), std::move(shown),
+                                host != nullptr && is(host->key, "hostname")});
   }
   return last_process_;
 }
@@ -147,9 +152,11 @@ void BatchMaker::note_facts(const Event& event, std::uint32_t process) {
                           : name == "FH" ? Fact::What::kFile
                           : name == "HH" ? Fact::What::kHost
                                          : Fact::What::kString;
-  batch_.facts.push_back({what, process, std::string(value->value),
-                          std::string(plain_text(key->value, key->kind == Kind::kEscaped,
-                                                 event.valid_utf8, scratch_))});
+  const auto plain = [&](const Field& field) {
+    return std::string(
+        plain_text(field.value, field.kind == Kind::kEscaped, event.valid_utf8, scratch_));
+  };
+  batch_.facts.push_back({what, process, plain(*value), plain(*key)});
 }
 
 void BatchMaker::number(Col column, bool there, std::int64_t value) {
@@ -195,12 +202,13 @@ void BatchMaker::rest(const Event& event, std::uint64_t taken) {
     if (data.ints.empty()) data.ints.push_back(0);
     const std::size_t before = data.text.size();
     fill(data.text);
-    if (!event.valid_utf8 && data.text.size() > before) {
-      std::string mended;
-      append_mended(mended, std::string_view(data.text).substr(before));
-      data.text.resize(before);
-      data.text += mended;
-    }
+    const auto rewrite = [&](void (*append)(std::string&, std::string_view)) {
+      scratch_.clear();
+      append(scratch_, std::string_view(data.text).substr(before));
+      data.text.replace(before, std::string::npos, scratch_);
+    };
+    if (!event.valid_utf8) rewrite(append_mended);
+    if (data.text.find("\\u", before) != std::string::npos) rewrite(append_strict_json);
     set_valid(data, batch_.rows, data.text.size() > before);
     data.ints.push_back(static_cast<std::int32_t>(data.text.size()));
   };
@@ -229,11 +237,8 @@ std::int32_t BatchMaker::path_of(const Event& event, const Field& path) {
   bool fresh = false;
   const std::uint32_t index = paths_.find(path.value, {}, hashed ? 1 : 0, fresh);
   if (fresh) {
-    batch_.paths.emplace_back(hashed
-                                  ? std::string(path.value)
-                                  : std::string(plain_text(path.value, path.kind == Kind::kEscaped,
-                                                           event.valid_utf8, scratch_)),
-                              hashed);
+    batch_.paths.emplace_back(
+        plain_text(path.value, path.kind == Kind::kEscaped, event.valid_utf8, scratch_), hashed);
   }
   return static_cast<std::int32_t>(index);
 }
@@ -289,9 +294,7 @@ void BatchMaker::add(const Event& event) {
     const auto c = static_cast<std::size_t>(column);
     const bool text =
         column == static_cast<int>(Col::kHost) || column == static_cast<int>(Col::kFname);
-    bool fits = text ? field.kind == Kind::kString || field.kind == Kind::kInt ||
-                           (field.kind == Kind::kEscaped && !is(field.key, "hhash"))
-                     : integer_of(field, values[c]);
+    bool fits = text ? field.is_name() : integer_of(field, values[c]);
     if (column == static_cast<int>(Col::kLevel) && fits) {
       fits = values[c] >= INT32_MIN && values[c] <= INT32_MAX;
     }
@@ -305,8 +308,7 @@ void BatchMaker::add(const Event& event) {
     if (by_column[c] == nullptr && i < 64) taken |= std::uint64_t{1} << i;
     by_column[c] = &field;
   }
-  const Field* host = by_column[static_cast<std::size_t>(Col::kHost)];
-  const std::uint32_t process = process_of(event, host);
+  const std::uint32_t process = process_of(event, host_of(event));
   if (event.is_own()) note_facts(event, process);
   if (options_.rows == Rows::kEvents && !event.is_event()) return;
 

@@ -94,8 +94,9 @@ struct Fact {
 
 struct ProcessKey {
   std::int64_t pid;
-  std::string host;  // as written: a hash, or a name
-  bool named;        // by its name
+  std::string host;   // as written: a hash, or a name
+  std::string shown;  // what that says
+  bool named;         // by its name
 };
 
 struct Batch {
@@ -142,6 +143,7 @@ class BatchMaker {
   TextTable<None> categories_;
   TextTable<None> phases_;
   TextTable<None> paths_;
+  TextTable<None> processes_;  // by host and number
   struct KindOf {
     Traffic traffic;
     Touch touch = Touch::kNone;

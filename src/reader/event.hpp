@@ -80,8 +80,8 @@ struct Repeat {
 inline const Field* host_of(const Event& event) {
   const Field* named = nullptr;
   for (const Field& field : event.args) {
-    if (is(field.key, "hhash")) return &field;
-    if (is(field.key, "hostname")) named = &field;
+    if (is(field.key, "hhash") && field.is_name()) return &field;
+    if (is(field.key, "hostname") && field.is_name()) named = &field;
   }
   return named;
 }

@@ -43,6 +43,7 @@ constexpr unsigned kName = 23;
 constexpr unsigned kDoubleValue = 44;
 // DebugAnnotation
 constexpr unsigned kBool = 2;
+constexpr unsigned kUint = 3;
 constexpr unsigned kInt = 4;
 constexpr unsigned kDouble = 5;
 constexpr unsigned kString = 6;
@@ -110,7 +111,14 @@ void encode(const Event& event, std::string& out) {
         one.number(field::kInt, static_cast<std::uint64_t>(argument.number));
         break;
       case Kind::kNumber:
-        one.real(field::kDouble, real_of(argument));
+        // A hash has all bits of 64, which a double would round.
+        if (std::uint64_t whole = 0; unsigned_of(argument, whole)) {
+          one.number(field::kUint, whole);
+        } else if (argument.is_whole() && event.phase != 'C') {
+          one.bytes(field::kString, argument.value);
+        } else {
+          one.real(field::kDouble, real_of(argument));
+        }
         break;
       case Kind::kTrue:
       case Kind::kFalse:
@@ -178,8 +186,10 @@ bool read_series(std::string_view text, std::string& name, double& value) {
       numeric = true;
       text.remove_prefix(8);
     } else {
-      value = static_cast<double>(static_cast<std::int64_t>(varint(text)));
-      numeric = id == field::kInt;
+      const std::uint64_t whole = varint(text);
+      value = id == field::kUint ? static_cast<double>(whole)
+                                 : static_cast<double>(static_cast<std::int64_t>(whole));
+      numeric = id == field::kInt || id == field::kUint;
     }
   }
   return numeric;

@@ -255,6 +255,18 @@ bool integer_of(const Field& field, std::int64_t& out) {
   return got.ec == std::errc() && got.ptr == end;
 }
 
+bool Field::is_whole() const {
+  if (kind == Kind::kInt) return true;
+  return kind == Kind::kNumber && value.find_first_of(".eE") == std::string_view::npos;
+}
+
+bool unsigned_of(const Field& field, std::uint64_t& out) {
+  if (!field.is_whole()) return false;
+  const char* end = field.value.data() + field.value.size();
+  const auto got = std::from_chars(field.value.data(), end, out);
+  return got.ec == std::errc() && got.ptr == end;
+}
+
 bool scaled_number(std::string_view text, int scale, std::int64_t& out) {
   const char* p = text.data();
   const char* end = p + text.size();
@@ -373,6 +385,34 @@ std::string_view plain_text(std::string_view raw, bool escaped, bool valid_utf8,
     p = stop == end ? end : append_escape(scratch, stop, end);
   }
   return scratch;
+}
+
+void append_strict_json(std::string& out, std::string_view json) {
+  const char* p = json.data();
+  const char* end = p + json.size();
+  while (p != end) {
+    const auto* slash =
+        static_cast<const char*>(std::memchr(p, '\\', static_cast<std::size_t>(end - p)));
+    const char* stop = slash == nullptr ? end : slash;
+    out.append(p, stop);
+    if (stop == end) return;
+    p = stop + 2;
+    if (stop[1] == 'u') {
+      p = stop + 6;
+      const auto surrogate = [](const char* at, int first) {
+        const int code = hex4(at);
+        return code >= first && code < first + 0x400;
+      };
+      if (surrogate(stop + 2, 0xd800) && end - p >= 6 && p[0] == '\\' && p[1] == 'u' &&
+          surrogate(p + 2, 0xdc00)) {
+        p += 6;
+      } else if (surrogate(stop + 2, 0xd800) || surrogate(stop + 2, 0xdc00)) {
+        out += "\\ufffd";
+        continue;
+      }
+    }
+    out.append(stop, p);
+  }
 }
 
 void append_escaped(std::string& out, std::string_view text) {

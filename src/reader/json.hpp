@@ -60,6 +60,10 @@ struct Field {
   bool key_escaped = false;
 
   [[nodiscard]] bool is_string() const { return kind == Kind::kString || kind == Kind::kEscaped; }
+  // Digits alone, of any number of places: a 64-bit hash does not always fit a signed integer.
+  [[nodiscard]] bool is_whole() const;
+  // Whether it can stand for something: a text, or a hash, which some tracers write as a number.
+  [[nodiscard]] bool is_name() const { return is_string() || is_whole(); }
 };
 
 [[nodiscard]] bool is_ascii(std::string_view text);
@@ -206,6 +210,8 @@ inline const char* skip_blanks(const char* p) {
 
 // The integer that a field holds, also as a string ("count":"3"), as some tracers write it.
 bool integer_of(const Field& field, std::int64_t& out);
+// A whole number from 0 to 2^64 - 1.
+bool unsigned_of(const Field& field, std::uint64_t& out);
 // A number, also in a string, times 10^scale, cut off below; saturates. False if it is none.
 bool scaled_number(std::string_view text, int scale, std::int64_t& out);
 
@@ -213,6 +219,9 @@ bool scaled_number(std::string_view text, int scale, std::int64_t& out);
 // no UTF-8 replaced by U+FFFD. Returns the text itself where it is that already.
 std::string_view plain_text(std::string_view raw, bool escaped, bool valid_utf8,
                             std::string& scratch);
+// Appends JSON in which no lone surrogate is left: their escapes become that of U+FFFD. Strict
+// readers refuse a whole document for one of them.
+void append_strict_json(std::string& out, std::string_view json);
 // Appends the text as the inside of a JSON string.
 void append_escaped(std::string& out, std::string_view text);
 

@@ -124,6 +124,8 @@ void Plan::collect(const Survey& survey, const std::vector<std::shared_ptr<File>
                           unit->facts.records ^ static_cast<std::uint64_t>(unit->facts.first));
     }
     const std::string source = hex(digest);
+    std::map<Number, std::vector<const Unit*>> by_pid;
+    for (const Unit* unit : units[index]) by_pid[unit->pid].push_back(unit);
     std::map<Fragment*, Facts> here;
     for (const Unit* unit : units[index]) {
       Treatment treatment;
@@ -146,8 +148,8 @@ void Plan::collect(const Survey& survey, const std::vector<std::shared_ptr<File>
         // Counters and some metadata name no host: they belong to the process of their number.
         const Unit* owner = unit;
         if (unit->facts.key.empty()) {
-          for (const Unit* other : units[index]) {
-            if (other->pid == unit->pid && other->mark == unit->mark &&
+          for (const Unit* other : by_pid[unit->pid]) {
+            if (other->mark == unit->mark &&
                 (unit->host.empty() || other->host == unit->host) &&
                 (!other->host.empty() || !other->facts.key.empty())) {
               owner = other;

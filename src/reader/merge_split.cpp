@@ -111,7 +111,9 @@ class Splitter {
       if (event.is_event()) ++slice.events;
       slice.processes.insert(treatment.process);
       for (const Field& field : event.args) {
-        if (field.kind == Kind::kString && field.value.size() == 16) {
+        const bool by_key =
+            (field.key.ends_with("hash") || is(field.key, "cwd")) && field.is_name();
+        if (by_key || (field.kind == Kind::kString && field.value.size() == 16)) {
           std::string& hash = scratch_[worker];
           hash = field.value;
           if (hashes_.count(hash) != 0) slice.hashes.insert({hash, treatment.process});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "reader/limits.hpp"
 #include "reader/merge_rewrite.hpp"
 #include "reader/table.hpp"
 
@@ -137,7 +138,7 @@ const Field* find_arg(const Event& event, std::string_view key) {
 
 std::string_view host_text(const Event& event) {
   const Field* host = host_of(event);
-  return host != nullptr && host->is_string() ? host->value : std::string_view();
+  return host != nullptr ? host->value : std::string_view();
 }
 
 std::string_view mark_of(const Event& event, const File& file) {
@@ -221,6 +222,7 @@ Unit& Survey::unit_of(const Event& event, const File& file) {
   unit_key(event, file, key_);
   Unit*& found = index_[key_];
   if (found == nullptr) {
+    check_processes(units_.size());
     units_.push_back(std::make_unique<Unit>());
     found = units_.back().get();
     found->file = file.index;

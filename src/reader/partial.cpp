@@ -1,6 +1,7 @@
 #include "reader/partial.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace dft::reader {
@@ -21,9 +22,9 @@ struct Path {
 Path path_of(const Event& event) {
   Path found;
   for (const Field& field : event.args) {
-    if (is(field.key, "fhash")) {
+    if (is(field.key, "fhash") && field.is_name()) {
       found = {field.value, true};
-    } else if (is(field.key, "fname")) {
+    } else if (is(field.key, "fname") && field.is_name()) {
       found = {field.value, false};
     }
   }
@@ -188,19 +189,36 @@ void ProcessRow::add(const ProcessRow& other) {
   if (other.starts != 0 && (starts == other.starts || start_at < other.start_at)) {
     start_at = other.start_at;
     ppid = other.ppid;
-    command = other.command;
-    program = other.program;
-    cwd = other.cwd;
-    run = other.run;
-    key = other.key;
-    version = other.version;
+    if (texts_ != nullptr || other.texts_ != nullptr) {
+      ProcessTexts fresh = other.said();
+      fresh.rank = said().rank;
+      fresh.name = said().name;
+      say() = std::move(fresh);
+    }
   }
   // Equal in all records of a process, but for damage; the smaller one, so that order is no matter.
   const auto keep = [](std::string& mine, const std::string& theirs) {
     if (mine.empty() || (!theirs.empty() && theirs < mine)) mine = theirs;
   };
-  keep(rank, other.rank);
-  keep(name, other.name);
+  if (other.texts_ != nullptr) {
+    keep(say().rank, other.said().rank);
+    keep(say().name, other.said().name);
+  }
+}
+
+const ProcessTexts& ProcessRow::said() const {
+  static const ProcessTexts kNothing;
+  return texts_ != nullptr ? *texts_ : kNothing;
+}
+
+ProcessTexts& ProcessRow::say() {
+  // Another row may share them: rows are copied with the statistics that they are part of.
+  if (texts_ == nullptr) {
+    texts_ = std::make_shared<ProcessTexts>();
+  } else if (texts_.use_count() > 1) {
+    texts_ = std::make_shared<ProcessTexts>(*texts_);
+  }
+  return *texts_;
 }
 
 void FileFacts::add(const FileFacts& other, std::size_t samples) {
@@ -240,6 +258,7 @@ ProcessRow& Partial::process_of(const Event& event, std::uint32_t file, std::str
       process_index_.emplace(std::move(key), static_cast<std::uint32_t>(rows_.size()));
   last_process_ = found->second;
   if (fresh) {
+    check_processes(rows_.size(), options_.processes);
     ProcessRow& row = rows_.emplace_back();
     row.file = file;
     row.pid = event.pid;
@@ -373,12 +392,13 @@ void Partial::own(const Event& event, ProcessRow& process, std::uint32_t file, P
           const Field* found = find(event, hash);
           return text_of(found != nullptr ? found : find(event, word), valid);
         };
-        process.command = either("cmd_hash", "cmd");
-        process.program = either("exec_hash", "exec");
-        process.cwd = text_of(find(event, "cwd"), valid);
-        process.run = text_of(find(event, "run"), valid);
-        process.key = text_of(find(event, "proc"), valid);
-        process.version = text_of(find(event, "version"), valid);
+        ProcessTexts& said = process.say();
+        said.command = either("cmd_hash", "cmd");
+        said.program = either("exec_hash", "exec");
+        said.cwd = text_of(find(event, "cwd"), valid);
+        said.run = text_of(find(event, "run"), valid);
+        said.key = text_of(find(event, "proc"), valid);
+        said.version = text_of(find(event, "version"), valid);
       }
     } else {
       ++process.ends;
@@ -409,10 +429,10 @@ void Partial::own(const Event& event, ProcessRow& process, std::uint32_t file, P
   } else if (name == "PR") {
     const Field* what = find(event, "name");
     if (what != nullptr && what->value == "rank") {
-      process.rank = text_of(find(event, "value"), valid);
+      process.say().rank = text_of(find(event, "value"), valid);
     }
   } else if (name == "process_name") {
-    process.name = text_of(find(event, "name"), valid);
+    process.say().name = text_of(find(event, "name"), valid);
   }
 }
 
@@ -434,6 +454,7 @@ void Partial::add(Partial&& other) {
     const auto [found, is_new] =
         process_index_.emplace(std::move(key), static_cast<std::uint32_t>(rows_.size()));
     if (is_new) {
+      check_processes(rows_.size(), options_.processes);
       rows_.push_back(std::move(row));
     } else {
       rows_[found->second].add(row);
@@ -470,7 +491,8 @@ void Partial::finish() {
   names_.clear();
   known_ = {};
   for (auto& entry : paths_.entries()) {
-    std::string path = entry.first;
+    std::string path(
+        plain_text(entry.first, entry.first.find('\\') != std::string::npos, false, scratch));
     if (entry.number == 1) {
       const auto found = strings.find(path);
       if (found == strings.end()) {
@@ -479,9 +501,6 @@ void Partial::finish() {
       } else {
         path = found->second;
       }
-    } else {
-      path = std::string(
-          plain_text(entry.first, entry.first.find('\\') != std::string::npos, false, scratch));
     }
     by_path[path].add(entry.row.row);
   }
@@ -492,21 +511,27 @@ void Partial::finish() {
   // A counter's arguments are its series, and some tracers leave arguments out: such records name
   // no host. They belong to the process of their number.
   std::vector<ProcessRow> homeless;
-  for (ProcessRow& row : rows_) {
-    (row.host.empty() ? homeless : processes).push_back(std::move(row));
+  const auto housed = std::stable_partition(
+      rows_.begin(), rows_.end(), [](const ProcessRow& row) { return !row.host.empty(); });
+  homeless.assign(std::make_move_iterator(housed), std::make_move_iterator(rows_.end()));
+  rows_.erase(housed, rows_.end());
+  processes = std::move(rows_);
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::size_t> first;
+  if (!homeless.empty()) {
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      first.emplace(std::pair(processes[i].file, processes[i].pid), i);
+    }
   }
   for (ProcessRow& row : homeless) {
-    const auto same = std::find_if(processes.begin(), processes.end(), [&](const ProcessRow& p) {
-      return p.file == row.file && p.pid == row.pid;
-    });
-    if (same != processes.end()) {
-      same->add(row);
+    const auto same = first.find({row.file, row.pid});
+    if (same != first.end()) {
+      processes[same->second].add(row);
     } else {
       processes.push_back(std::move(row));
     }
   }
   rows_.clear();
-  process_index_.clear();
+  process_index_ = {};
   std::sort(processes.begin(), processes.end(), [](const ProcessRow& a, const ProcessRow& b) {
     return std::tie(a.file, a.seen, a.pid, a.host) < std::tie(b.file, b.seen, b.pid, b.host);
   });
@@ -515,10 +540,14 @@ void Partial::finish() {
       const auto found = in.find(text);
       if (found != in.end()) text = found->second;
     };
+    process.host = std::string(
+        plain_text(process.host, process.host.find('\\') != std::string::npos, false, scratch));
     resolve(process.host, hosts);
-    resolve(process.command, strings);
-    resolve(process.program, strings);
-    resolve(process.cwd, strings);
+    if (process.starts == 0) continue;
+    ProcessTexts& said = process.say();
+    resolve(said.command, strings);
+    resolve(said.program, strings);
+    resolve(said.cwd, strings);
   }
 }
 

@@ -6,12 +6,14 @@
 #include <bit>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "reader/event.hpp"
+#include "reader/limits.hpp"
 #include "reader/parser.hpp"
 #include "reader/table.hpp"
 #include "reader/traffic.hpp"
@@ -74,6 +76,19 @@ struct Place {  // in the trace; orders what has no other order
   auto operator<=>(const Place&) const = default;
 };
 
+// What the records of the tracer itself say of a process. Apart from its numbers: a trace may hold a
+// million processes of which nothing is said.
+struct ProcessTexts {
+  std::string command;  // hashes
+  std::string program;
+  std::string cwd;
+  std::string run;
+  std::string key;
+  std::string version;
+  std::string rank;
+  std::string name;
+};
+
 struct ProcessRow {
   std::uint32_t file = 0;
   std::int64_t pid = 0;
@@ -102,14 +117,6 @@ struct ProcessRow {
   Place start_at;              // of the last start record, whose facts these are
   Place end_at;
   std::int64_t ppid = -1;
-  std::string command;  // hashes
-  std::string program;
-  std::string cwd;
-  std::string run;
-  std::string key;
-  std::string version;
-  std::string rank;
-  std::string name;
   void add(const ProcessRow& other);
   void begin_at(std::int64_t when) {
     began = began_timed ? std::min(began, when) : when;
@@ -119,6 +126,11 @@ struct ProcessRow {
     ended = ended_timed ? std::max(ended, when) : when;
     ended_timed = true;
   }
+  [[nodiscard]] const ProcessTexts& said() const;
+  ProcessTexts& say();  // to be changed
+
+ private:
+  std::shared_ptr<ProcessTexts> texts_;
 };
 
 struct FileFacts {
@@ -139,6 +151,7 @@ struct PartialOptions {
   bool by_file = false;     // rows of each trace file, not of all together
   bool paths = true;        // statistics by file of the traced program
   std::size_t samples = 0;  // first events of each trace file, as written
+  std::size_t processes = kMostProcesses;
 };
 
 class Partial {

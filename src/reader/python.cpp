@@ -41,37 +41,41 @@ PyObject* row_dict(const Partial::NameRow& name) {
   return out.release();
 }
 
-PyObject* process_dict(const ProcessRow& process) {
-  Ref out(checked(PyDict_New()));
-  PyObject* dict = out.get();
-  put(dict, "file", number(process.file));
-  put(dict, "pid", integer(process.pid));
-  put(dict, "host", text(process.host));
-  put(dict, "rank", text(process.rank));
-  put(dict, "name", text(process.name));
-  put(dict, "ppid", process.ppid < 0 ? nothing() : integer(process.ppid));
-  put(dict, "command", text(process.command));
-  put(dict, "program", text(process.program));
-  put(dict, "cwd", text(process.cwd));
-  put(dict, "run", text(process.run));
-  put(dict, "key", text(process.key));
-  put(dict, "version", text(process.version));
-  put(dict, "events", number(process.events));
-  put(dict, "records", number(process.records));
-  put(dict, "total_ns", number(process.total));
-  put(dict, "read_bytes", number(process.read_bytes));
-  put(dict, "write_bytes", number(process.write_bytes));
-  put(dict, "threads", number(process.threads.size()));
-  put(dict, "first_ns", process.timed ? integer(process.first) : nothing());
-  put(dict, "last_ns", process.timed ? integer(process.last) : nothing());
-  put(dict, "start_ns", process.began_timed ? integer(process.began) : nothing());
-  put(dict, "end_ns", process.ended_timed ? integer(process.ended) : nothing());
-  put(dict, "cpu_ns", process.cpu < 0 ? nothing() : integer(process.cpu));
-  put(dict, "starts", number(process.starts));
-  put(dict, "ends", number(process.ends));
-  put(dict, "recovered", boolean(process.recovered));
-  put(dict, "lost", number(process.lost));
-  put(dict, "promised", process.promised < 0 ? nothing() : integer(process.promised));
+// A tuple, as a trace may hold a million: summary.py names its places.
+PyObject* process_tuple(const ProcessRow& process, PyObject* host) {
+  const ProcessTexts& said = process.said();
+  Ref out(checked(PyTuple_New(28)));
+  Py_ssize_t at = 0;
+  const auto add = [&](PyObject* value) { PyTuple_SET_ITEM(out.get(), at++, checked(value)); };
+  add(number(process.file));
+  add(integer(process.pid));
+  Py_INCREF(host);
+  add(host);
+  add(text(said.rank));
+  add(text(said.name));
+  add(text(said.command));
+  add(text(said.program));
+  add(text(said.cwd));
+  add(process.ppid < 0 ? nothing() : integer(process.ppid));
+  add(text(said.run));
+  add(text(said.key));
+  add(number(process.threads.size()));
+  add(number(process.events));
+  add(number(process.records));
+  add(number(process.total));
+  add(number(process.read_bytes));
+  add(number(process.write_bytes));
+  add(process.timed ? integer(process.first) : nothing());
+  add(process.timed ? integer(process.last) : nothing());
+  add(process.began_timed ? integer(process.began) : nothing());
+  add(process.ended_timed ? integer(process.ended) : nothing());
+  add(process.cpu < 0 ? nothing() : integer(process.cpu));
+  add(number(process.starts));
+  add(number(process.ends));
+  add(boolean(process.recovered));
+  add(number(process.lost));
+  add(process.promised < 0 ? nothing() : integer(process.promised));
+  add(text(said.version));
   return out.release();
 }
 
@@ -110,7 +114,13 @@ PyObject* to_python(const Outcome& outcome, const Partial& partial) {
   for (const Partial::NameRow& row : partial.names) push(rows.get(), row_dict(row));
   put(out.get(), "names", rows.release());
   Ref processes(checked(PyList_New(0)));
-  for (const ProcessRow& process : partial.processes) push(processes.get(), process_dict(process));
+  Ref host(text({}));
+  const ProcessRow* before = nullptr;
+  for (const ProcessRow& process : partial.processes) {
+    if (before == nullptr || before->host != process.host) host = Ref(text(process.host));
+    before = &process;
+    push(processes.get(), process_tuple(process, host.get()));
+  }
   put(out.get(), "processes", processes.release());
   Ref paths(checked(PyList_New(0)));
   for (const auto& [path, row] : partial.by_path) push(paths.get(), path_dict(path, row));
@@ -148,7 +158,8 @@ PyObject* py_summarise(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     const std::vector<std::string> list = paths_from(paths);
     if (threads == 0) threads = default_threads();
-    const PartialOptions options{by_file != 0, by_path != 0, samples};
+    const PartialOptions options{
+        .by_file = by_file != 0, .paths = by_path != 0, .samples = samples};
     std::vector<Partial> partials(threads, Partial(options));
     Outcome outcome;
     run(progress, [&](Control& control) {

@@ -27,7 +27,12 @@ class Ref {
   Ref(Ref&& other) noexcept : object_(other.release()) {}
   Ref(const Ref&) = delete;
   Ref& operator=(const Ref&) = delete;
-  Ref& operator=(Ref&&) = delete;
+  Ref& operator=(Ref&& other) noexcept {
+    PyObject* mine = object_;
+    object_ = other.release();
+    Py_XDECREF(mine);
+    return *this;
+  }
   [[nodiscard]] PyObject* get() const { return object_; }
   PyObject* release() {
     PyObject* object = object_;

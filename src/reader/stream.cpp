@@ -5,6 +5,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "reader/limits.hpp"
+
 namespace dft::reader {
 namespace {
 
@@ -136,10 +138,11 @@ class EventStream {
     } else if (same != pids_.end() && homeless_[same->second]) {
       index = same->second;  // was seen before it named its host
       homeless_[index] = false;
-      known_[index].host = key.host;
+      known_[index].host = key.shown;
     } else {
+      check_processes(known_.size());
       known_.push_back({static_cast<std::int32_t>(index),
-                        static_cast<std::int32_t>(batch.file->rank), key.host});
+                        static_cast<std::int32_t>(batch.file->rank), key.shown});
       homeless_.push_back(key.host.empty());
       pids_.emplace(by_pid, index);
     }
@@ -299,7 +302,7 @@ class EventStream {
     const auto rows = static_cast<std::size_t>(batch.rows);
     std::vector<bool> there;
     for (const ProcessKey& key : batch.processes) {
-      std::string shown = key.host;
+      std::string shown = key.shown;
       bool named = key.named;
       if (shown.empty()) shown = process(batch, key).host;
       if (!shown.empty() && !named) {
@@ -307,11 +310,6 @@ class EventStream {
         if (host != nullptr) shown = *host;
       }
       there.push_back(!shown.empty());
-      if (!is_utf8(shown)) {
-        std::string mended;
-        append_mended(mended, shown);
-        shown = mended;
-      }
       data.words += shown;
       data.ends.push_back(static_cast<std::int32_t>(data.words.size()));
     }

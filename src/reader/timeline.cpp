@@ -1,7 +1,10 @@
 #include "reader/timeline.hpp"
 
 #include <algorithm>
+#include <tuple>
+#include <unordered_map>
 
+#include "reader/limits.hpp"
 #include "reader/roles.hpp"
 #include "reader/table.hpp"
 
@@ -112,9 +115,12 @@ class PartMaker {
       if (list[last_].host.empty()) list[last_].host = host;
       return last_;
     }
-    const auto found = std::find_if(list.begin(), list.end(), same);
-    last_ = static_cast<std::uint32_t>(found - list.begin());
-    if (found == list.end()) {
+    std::vector<std::uint32_t>& known = by_pid_[event.pid];
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](std::uint32_t index) { return same(list[index]); });
+    if (found == known.end()) {
+      last_ = static_cast<std::uint32_t>(list.size());
+      known.push_back(last_);
       TimelineProcess fresh;
       fresh.file = part.file;
       fresh.pid = event.pid;
@@ -122,8 +128,9 @@ class PartMaker {
       fresh.alias = name;
       if (rank_ >= 0) fresh.rank = std::to_string(rank_);
       list.push_back(std::move(fresh));
-    } else if (found->host.empty()) {
-      found->host = host;
+    } else {
+      last_ = *found;
+      if (list[last_].host.empty()) list[last_].host = host;
     }
     return last_;
   }
@@ -175,6 +182,7 @@ class PartMaker {
   std::string scratch_;
   TextTable<Work> words_;
   std::map<std::tuple<std::uint32_t, std::int64_t, std::string>, std::uint32_t> tracks_;
+  std::unordered_map<std::int64_t, std::vector<std::uint32_t>> by_pid_;
   std::uint32_t last_ = ~0U;
   std::uint32_t last_track_ = ~0U;
 };
@@ -257,6 +265,7 @@ class Joiner {
                (known.host.empty() || process.host.empty());
       });
       if (found == same.end()) {
+        check_processes(all_.processes.size());
         same.push_back(static_cast<std::uint32_t>(all_.processes.size()));
         map.push_back(same.back());
         all_.processes.push_back(std::move(process));

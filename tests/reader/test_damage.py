@@ -258,3 +258,58 @@ def test_random_damage_to_a_stream_of_somebody_else(tmp_path: Path) -> None:
         path.write_bytes(data)
         summary = trace.summarise_all([path], threads=1)
         assert summary.damage.damaged
+
+
+TORCH = (
+    b'{"id":1,"name":"aten::mm","cat":"cpu_op","pid":5,"tid":6,"ts":7,"dur":1,"ph":"X",'
+    b'"args":{"k":%s,"phase":"forward"}}\n'
+)
+CALL = (
+    b'{"id":2,"name":"read","cat":"POSIX","pid":5,"tid":6,"ts":9,"dur":1,"ph":"X",'
+    b'"args":{"hhash":"h","fhash":"%s","ret":3}}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (CALL % b"f\xff\xfe", 3),
+        (CALL % b"\\ud800", 0),
+        (CALL.replace(b'"h"', b'"h\xff"') % b"f", 3),
+        (TORCH % b'"\\ud800"', 0),
+        (TORCH % b'"\\udc00\\ud83d\\ude00"', 0),
+        (TORCH % b'{"deep":["\\ud83d",1]}', 0),
+        ((TORCH % b"1").replace(b'"k"', b'"\\udfff"'), 0),
+        ((TORCH % b"1").replace(b'"ts"', b'"more":"\\ud800","ts"'), 0),
+        (TORCH % b'"\\\\ud800"', 0),
+        (TORCH % b'"\\u0000"', 0),
+        (TORCH % b"1e999", 0),
+        (TORCH % (b"9" * 400), 0),
+        (TORCH % b'"\xff"', 3),
+    ],
+)
+def test_one_odd_text_does_not_end_query_and_report(
+    tmp_path: Path, text: bytes, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "t.pfw"
+    path.write_bytes(b"[\n" + text + LINES[0] + b"\n")
+    sql = "select *, args::json->>'$.phase' p, extra::json->>'$.more' m from events"
+    assert main(["query", sql, str(path), "--json"]) == status
+    assert main(["report", str(path), "-o", str(tmp_path / "r.html")]) == status
+    assert (tmp_path / "r.html").stat().st_size > 1000
+    out = tmp_path / "o.parquet"
+    assert main(["export", "--to", "parquet", str(path), "-o", str(out)]) == status
+
+
+def test_lone_surrogates_become_the_replacement_character(tmp_path: Path) -> None:
+    path = tmp_path / "t.pfw"
+    path.write_bytes(b"[\n" + TORCH % b'"a\\ud800b\\ud83d\\ude00c\\\\ud800"')
+    (row,) = trace_rows(path)
+    assert json.loads(str(row["args"]))["k"] == "a\N{REPLACEMENT CHARACTER}b\U0001f600c\\ud800"
+
+
+def trace_rows(path: Path) -> list[dict[str, object]]:
+    import pyarrow as pa
+
+    return list(pa.table(trace.read(path)).to_pylist())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
 from collections.abc import Callable, Sequence
+from typing import Union
 
 from dftracer._format import counted, duration, size
 from dftracer._layout import Column, name_column, table
@@ -13,6 +15,8 @@ from dftracer.commands._terminal import width
 from dftracer.commands.reading import dim
 from dftracer.trace import runs
 from dftracer.trace.summary import Process, Row, TraceSummary, UsedFile, summarise_all
+
+Rows = Sequence[Union[Row, Process, UsedFile]]
 
 SORTS = ("time", "count", "bytes", "name")
 
@@ -47,18 +51,15 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(as_json(found, args.sort), indent=1))
         return reading.tell_damage(found.damage)
-    tables: list[tuple[str, Sequence[Column], Callable[[], list[list[str]]]]] = [
-        ("name", NAME_COLUMNS, lambda: _name_cells(_ordered(found.rows, args.sort))),
-        (
-            "process",
-            PROCESS_COLUMNS,
-            lambda: _process_cells(_ordered(found.processes, args.sort)),
-        ),
-        ("file", FILE_COLUMNS, lambda: _file_cells(_ordered(found.used, args.sort))),
+    tables: list[tuple[str, Sequence[Column], Rows, Callable[[Rows], list[list[str]]]]] = [
+        ("name", NAME_COLUMNS, found.rows, _name_cells),
+        ("process", PROCESS_COLUMNS, found.processes, _process_cells),
+        ("file", FILE_COLUMNS, found.used, _file_cells),
     ]
-    for key, columns, cells in tables:
+    for key, columns, rows, cells in tables:
         if key in wanted:
-            _print_table(columns, cells(), args.top)
+            shown = _ordered(rows, args.sort, args.top)
+            _print_table(columns, cells(shown), len(rows) - len(shown))
     _print_end(found, len(traces))
     return reading.tell_damage(found.damage)
 
@@ -80,7 +81,9 @@ def as_json(found: TraceSummary, sort: str = "time") -> dict[str, object]:
     }
 
 
-def _ordered(rows: Sequence[Row | Process | UsedFile], sort: str) -> list[Row | Process | UsedFile]:
+def _ordered(rows: Rows, sort: str, top: int = 0) -> list[Row | Process | UsedFile]:
+    """The first `top` of them, all for 0."""
+
     def name(row: Row | Process | UsedFile) -> tuple[str, ...]:
         if isinstance(row, Row):
             return (row.cat, row.name)
@@ -93,7 +96,10 @@ def _ordered(rows: Sequence[Row | Process | UsedFile], sort: str) -> list[Row | 
         weights = {"time": row.total, "count": count, "bytes": row.read_bytes + row.write_bytes}
         return -weights.get(sort, 0)
 
-    return sorted(rows, key=lambda row: (weight(row), name(row)))
+    def key(row: Row | Process | UsedFile) -> tuple[int, tuple[str, ...]]:
+        return weight(row), name(row)
+
+    return heapq.nsmallest(top, rows, key) if 0 < top < len(rows) else sorted(rows, key=key)
 
 
 NAME_COLUMNS = (
@@ -130,7 +136,7 @@ FILE_COLUMNS = (
 )
 
 
-def _name_cells(rows: Sequence[Row | Process | UsedFile]) -> list[list[str]]:
+def _name_cells(rows: Rows) -> list[list[str]]:
     cells = []
     for row in rows:
         if isinstance(row, Row):
@@ -149,7 +155,7 @@ def _name_cells(rows: Sequence[Row | Process | UsedFile]) -> list[list[str]]:
     return cells
 
 
-def _process_cells(rows: Sequence[Row | Process | UsedFile]) -> list[list[str]]:
+def _process_cells(rows: Rows) -> list[list[str]]:
     cells = []
     for row in rows:
         if isinstance(row, Process):
@@ -167,7 +173,7 @@ def _process_cells(rows: Sequence[Row | Process | UsedFile]) -> list[list[str]]:
     return cells
 
 
-def _file_cells(rows: Sequence[Row | Process | UsedFile]) -> list[list[str]]:
+def _file_cells(rows: Rows) -> list[list[str]]:
     cells = []
     for row in rows:
         if isinstance(row, UsedFile):
@@ -182,14 +188,13 @@ def _moved(read: int, written: int) -> list[str]:
     return [size(number) if number else "" for number in (read, written)]
 
 
-def _print_table(columns: Sequence[Column], cells: list[list[str]], top: int) -> None:
+def _print_table(columns: Sequence[Column], cells: list[list[str]], hidden: int) -> None:
     if not cells:
         return
-    shown = cells if top <= 0 else cells[:top]
-    head, *lines = table(columns, shown, width())
+    head, *lines = table(columns, cells, width())
     print("\n".join([dim(head), *lines]))
-    if len(cells) > len(shown):
-        print(f"and {counted(len(cells) - len(shown), 'further row')}; --top 0 shows all")
+    if hidden:
+        print(f"and {counted(hidden, 'further row')}; --top 0 shows all")
     print()
 
 

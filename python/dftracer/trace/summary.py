@@ -32,6 +32,8 @@ class Row:
 
 @dataclass
 class Process:
+    """In the order in which the reader gives its facts (python.cpp)."""
+
     pid: int
     host: str = ""
     rank: str = ""
@@ -172,10 +174,14 @@ def summary_of(found: dict[str, Any], *, by_file: bool = False) -> TraceSummary:
     """From what the reader found, by itself or beside a stream."""
     files = [_file(file, facts) for file, facts in zip(found["files"], found["facts"])]
     processes = []
-    for item in found["processes"]:
-        process = _process(item, files[item["file"]])
+    names = [str(file.path) for file in files]
+    found["processes"].reverse()
+    while found["processes"]:  # taken away one by one: there may be a million
+        file, *facts, _version = found["processes"].pop()
+        process = Process(*facts, trace=names[file])
+        process.command = _secrets.shown(process.command).replace(";", " ")
         processes.append(process)
-        files[item["file"]].processes[process.pid, process.host] = process
+        files[file].processes[process.pid, process.host] = process
     rows = []
     for item in found["names"]:
         row = _row(item)
@@ -234,38 +240,6 @@ def _file(item: dict[str, Any], facts: dict[str, Any]) -> Summary:
         first=facts["first_ns"],
         last=facts["last_ns"],
         sample=list(facts["sample"]),
-    )
-
-
-def _process(item: dict[str, Any], file: Summary) -> Process:
-    return Process(
-        pid=item["pid"],
-        host=item["host"],
-        rank=item["rank"],
-        name=item["name"],
-        command=_secrets.shown(item["command"]).replace(";", " "),
-        program=item["program"],
-        cwd=item["cwd"],
-        ppid=item["ppid"],
-        run=item["run"],
-        key=item["key"],
-        threads=item["threads"],
-        events=item["events"],
-        records=item["records"],
-        total=item["total_ns"],
-        read_bytes=item["read_bytes"],
-        write_bytes=item["write_bytes"],
-        first=item["first_ns"],
-        last=item["last_ns"],
-        start=item["start_ns"],
-        end=item["end_ns"],
-        cpu=item["cpu_ns"],
-        starts=item["starts"],
-        ends=item["ends"],
-        recovered=item["recovered"],
-        lost=item["lost"],
-        promised=item["promised"],
-        trace=str(file.path),
     )
 
 

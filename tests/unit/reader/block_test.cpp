@@ -471,3 +471,21 @@ TEST_CASE("a histogram's percentiles are right to a sixty-fourth") {
     CHECK(found <= static_cast<double>(value) * (1 + 1.0 / 63));
   }
 }
+
+TEST_CASE("statistics end with an error where there are more processes than they keep") {
+  const auto add = [](Partial& partial, std::int64_t pid) {
+    Event event;
+    event.pid = pid;
+    partial.add(event, 0, {0, 0});
+  };
+  Partial partial({.processes = 3});
+  for (std::int64_t pid = 1; pid <= 3; ++pid) add(partial, pid);
+  add(partial, 2);
+  CHECK_THROWS_AS(add(partial, 4), std::runtime_error);
+
+  Partial one({.processes = 3});
+  Partial two({.processes = 3});
+  for (std::int64_t pid = 1; pid <= 2; ++pid) add(one, pid);
+  for (std::int64_t pid = 2; pid <= 4; ++pid) add(two, pid);
+  CHECK_THROWS_AS(one.add(std::move(two)), std::runtime_error);
+}
