@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from dftracer import trace
-from dftracer.commands import query
+from dftracer.commands import _terminal, query
 from dftracer.commands.main import main
 
 if TYPE_CHECKING:
@@ -105,6 +105,20 @@ def test_query_joins_the_small_tables(capsys: Capture) -> None:
         ("summarize events", None),
         ("(from events) union all (select 1)", None),
         ("with t as (from events) select name from t", None),
+        ("select name from events order by all", ("name",)),
+        ("select e.name from events e join events f using (ts)", ("name", "ts")),
+        ("select to_json(events) from events", None),
+        ("select count(distinct e) from events e", None),
+        ("select E from events as e", None),
+        ("select e, e.name from events as e", None),
+        ("with t as (select name from events) select t from t", None),
+        ("select e.args.x from events e", ("args",)),
+        ("select name from events natural join processes", None),
+        ("select a from events as t(a)", None),
+        ("select #2 from events", None),
+        ("pivot events on name", None),
+        ("select name from query_table('events')", None),
+        ("select columns('n.*') from events", None),
     ],
 )
 def test_only_columns_that_are_named_are_read(sql: str, columns: tuple[str, ...] | None) -> None:
@@ -260,3 +274,38 @@ def test_nothing_that_reads_is_loaded_into_a_traced_program() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
+
+
+@pytest.mark.parametrize("verb", ["stats", "info"])
+def test_a_name_of_a_megabyte_is_measured_once(
+    tmp_path: Path, verb: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Shortening it looked at all that was left of it for each character that it took away."""
+    name = "n" * 1_000_000 + "end"
+    record = {"id": 1, "name": name, "cat": name, "pid": 5, "tid": 6, "ts": 7, "dur": 8, "ph": "X"}
+    path = tmp_path / "t.pfw"
+    path.write_text("[\n" + json.dumps({**record, "args": {"fname": name}}) + "\n")
+    measured = 0
+    real = _terminal.columns_of
+
+    def counted(text: str) -> int:
+        nonlocal measured
+        measured += len(text)
+        return real(text)
+
+    monkeypatch.setattr(_terminal, "columns_of", counted)
+    assert main([verb, str(path)]) == 0
+    assert "end" in capsys.readouterr().out
+    assert measured < 10 * len(name)
+
+
+@pytest.mark.parametrize("keep_start", [False, True])
+@pytest.mark.parametrize("text", ["abcdef", "日本語テキスト", "e\u0301" * 9, "", "ab"])
+def test_shortened_texts_take_the_room_that_there_is(text: str, keep_start: bool) -> None:
+    for room in range(8):
+        found = _terminal.shorten(text, room, keep_start=keep_start)
+        assert _terminal.columns_of(found) <= room
+        if _terminal.columns_of(text) <= room:
+            assert found == text
+        elif room > 2:
+            assert _terminal.columns_of(found) >= room - 1
