@@ -30,6 +30,8 @@ void Block::load() {
   unusable_ = 0;
   check_ = false;
   vouched_ = false;
+  leave_halves_ = false;
+  halves_ = 0;
   switch (piece_.what) {
     case Piece::What::kMembers:
       load_members(false);
@@ -169,7 +171,37 @@ bool Block::accept(Event& event, std::uint64_t line) {
   }
   event.valid_utf8 = utf8_ || is_utf8(event.line);
   if (!event.valid_utf8) note(Trouble::kBadText, event.line.data(), line, event.line.size());
+  if (is_half(event.phase) && !whole(event, line)) return false;
   count(event);
+  return true;
+}
+
+bool Block::whole(Event& event, std::uint64_t line) {
+  if (leave_halves_ || file().pairs == nullptr) return true;
+  const Pairs::Found found = file().pairs->of(file()).find(ordinal(), halves_++);
+  if (found.fate == Pairs::Fate::kTaken) {
+    ++piece_.report.records;
+    ++piece_.report.ends;
+    return false;
+  }
+  if (found.fate == Pairs::Fate::kAlone) {
+    note(Trouble::kUnpaired, event.line.data(), line, event.line.size(),
+         excerpt(event.line.data(), event.line.data() + event.line.size()));
+    return true;
+  }
+  event.phase = 'X';
+  event.dur = found.dur;
+  event.has |= kHasDur;
+  if (found.arguments == nullptr) return true;
+  const std::string_view mine = event.args.empty() ? std::string_view("{}") : event.args_text;
+  both_.assign(mine.substr(0, mine.size() - 1));
+  if (!event.args.empty()) both_ += ',';
+  both_.append(*found.arguments, 1);
+  const std::size_t size = both_.size();
+  both_.append(kPadding, '\0');
+  event.args_text = {both_.data(), size};
+  event.args = members_of_any(event.args_text, both_fields_);
+  event.valid_utf8 = event.valid_utf8 && is_utf8(event.args_text);
   return true;
 }
 

@@ -30,6 +30,9 @@ class Block {
   // Any text as a block, for tests.
   void take(std::shared_ptr<const File> file, std::string_view text);
 
+  // The beginnings and ends of spans stay what they are: for copies, which change nothing.
+  void leave_halves() { leave_halves_ = true; }
+
   // Calls visit(const Event&, line) for every record, metadata and the tracer's own too, in the
   // order of the text; `line` counts from 0 in this block. Call it once.
   template <typename Visit>
@@ -79,6 +82,11 @@ class Block {
       if (stop != nullptr && (*stop == '\n' || stop == end) && (utf8_ || is_utf8(event.line)))
           [[likely]] {
         event.valid_utf8 = true;
+        if (is_half(event.phase) && !whole(event, line)) [[unlikely]] {
+          ++line;
+          p = stop + 1;
+          continue;
+        }
         count(event);
         visit(static_cast<const Event&>(event), line);
         ++line;
@@ -117,6 +125,8 @@ class Block {
   [[nodiscard]] std::uint64_t offset_of(const char* at) const;
   // False, and noted, if the object is no record.
   bool accept(Event& event, std::uint64_t line);
+  // A beginning becomes the span; false, and counted, for an end that belongs to one.
+  bool whole(Event& event, std::uint64_t line);
   const char* other_line_found(const char* p, const char* end, std::uint64_t line, void* context,
                                Found found);
   void document_found(void* context, Found found);
@@ -146,6 +156,10 @@ class Block {
   bool check_ = false;          // all of them were inflated, so that the promise can be checked
   bool vouched_ = false;        // the text is what a tracer of this layout wrote, by its checksums
   std::uint64_t unusable_ = 0;  // lines that were no record
+  bool leave_halves_ = false;
+  std::size_t halves_ = 0;  // beginnings and ends so far
+  std::string both_;        // the arguments of a beginning and its end
+  std::vector<Field> both_fields_;
 };
 
 }  // namespace dft::reader

@@ -87,6 +87,7 @@ void read_lines_head(std::string_view text, File& file) {
     const char* stop = parser.general(p, event);
     text.remove_prefix(eol + 1);
     if (stop == nullptr || stop > text.data()) continue;
+    if ((event.has & kHasName) != 0 || event.phase != kNoPhase) file.records = true;
     if (!event.is_own()) continue;
     std::string_view name;
     std::string_view value;
@@ -197,6 +198,7 @@ bool open_file(File& file) {
     return false;
   }
   file.handle = std::make_shared<Handle>(fd);
+  file.pairs = std::make_shared<PairsOnce>();
   struct stat facts{};
   if (::fstat(fd, &facts) != 0) {
     file.error = errno;
@@ -229,8 +231,10 @@ bool open_file(File& file) {
     head.swap(text);
   }
   head.seal();
+  file.blank = head.view().find_first_not_of("[], \t\r\n") == std::string_view::npos;
   if (is_document(head.view())) {
     file.shape = Shape::kDocument;
+    file.records = head.view().find("\"ph\"") != std::string_view::npos;
     if (!read_document_facts(head.view(), file)) search_whole(file);
   } else {
     read_lines_head(head.view(), file);

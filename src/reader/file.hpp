@@ -7,6 +7,7 @@
 
 #include "reader/buffer.hpp"
 #include "reader/event.hpp"
+#include "reader/pairs.hpp"
 
 namespace dft::reader {
 
@@ -51,7 +52,10 @@ struct File {
   std::string run;         // of its start record: equal in all files of a run
   std::string process;     // likewise: the process, over hosts and reuse of its number
   bool ours = false;       // its start record has the keys that only this project writes
+  bool records = false;    // a record stands in its head
+  bool blank = false;      // nothing but brackets and blanks does
   std::shared_ptr<Handle> handle;
+  std::shared_ptr<PairsOnce> pairs;  // none: halves of spans are left as they are
 };
 
 // Opens the file and looks at its head. False (and `error`) if that is not possible. A document

@@ -161,7 +161,13 @@ Number pid_of(const Event& event) {
     return out;
   }
   for (const Field& field : event.extra) {
-    if (field.key == "pid") out.text = field.value;
+    if (field.key != "pid") continue;
+    out.text.clear();
+    if (field.is_string()) {
+      out.text = field.value;
+    } else {
+      append_escaped(out.text, field.value);
+    }
   }
   return out;
 }

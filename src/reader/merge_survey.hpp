@@ -23,7 +23,7 @@ inline constexpr char kCounter = 'C';
 // The number of a process or thread, or the text that stands in its place.
 struct Number {
   std::int64_t value = 0;
-  std::string text;  // used if it is no number
+  std::string text;  // used if it is no number: the inside of a JSON string
   bool is_number = false;
   auto operator<=>(const Number&) const = default;
 };

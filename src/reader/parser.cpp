@@ -120,6 +120,12 @@ std::span<const Field> members_of(std::string_view args_text, std::vector<Field>
   return {room.data(), count};
 }
 
+std::span<const Field> members_of_any(std::string_view object, std::vector<Field>& room) {
+  std::size_t count = 0;
+  if (object.empty() || members<true>(object.data() + 1, room, count) == nullptr) return {};
+  return {room.data(), count};
+}
+
 void Parser::begin(FileClock clock) {
   clock_ = clock;
   factor_ = 1;

@@ -8,6 +8,8 @@
 
 namespace dft::reader {
 
+// Of an object in JSON of any layout, which has been checked.
+std::span<const Field> members_of_any(std::string_view object, std::vector<Field>& room);
 // All members of the arguments of a brief event; none if they are not JSON.
 std::span<const Field> members_of(std::string_view args_text, std::vector<Field>& room);
 

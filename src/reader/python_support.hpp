@@ -142,6 +142,7 @@ inline PyObject* report_dict(const Report& report) {
   put(out.get(), "records", number(report.records));
   put(out.get(), "metadata", number(report.metadata));
   put(out.get(), "own", number(report.own));
+  put(out.get(), "ends", number(report.ends));
   put(out.get(), "events", number(report.events));
   put(out.get(), "damaged", boolean(report.damaged()));
   Ref counts(checked(PyDict_New()));
@@ -179,6 +180,8 @@ inline PyObject* file_dict(const File& file) {
   put(item.get(), "merged", boolean(file.merged));
   put(item.get(), "start_ns", file.started ? integer(file.started_ns) : nothing());
   put(item.get(), "host", text(file.named_host.empty() ? file.host : file.named_host));
+  put(item.get(), "records", boolean(file.records));
+  put(item.get(), "blank", boolean(file.blank));
   put(item.get(), "run", text(file.run));
   put(item.get(), "process", text(file.process));
   put(item.get(), "nanoseconds_a_unit",

@@ -21,6 +21,7 @@ const TroubleInfo& info_of(Trouble kind) {
       {"no_bracket", "the first line is not [", true},
       {"wrong_total", "the end record counts other records than there are", true},
       {"cannot_read", "cannot be read", true},
+      {"unpaired", "a B without its E, or an E without its B: no duration", false},
   }};
   return kTable[static_cast<std::size_t>(kind)];
 }
@@ -38,6 +39,7 @@ void Report::add(const Report& other) {
   records += other.records;
   metadata += other.metadata;
   own += other.own;
+  ends += other.ends;
   events += other.events;
   for (std::size_t i = 0; i < kTroubles; ++i) counts[i] += other.counts[i];
   if (other.problems.empty()) return;

@@ -23,8 +23,9 @@ enum class Trouble : std::uint8_t {
   kNoBracket,   // a trace of ours without its first line
   kWrongTotal,  // the end record counts other records than there are
   kCannotRead,  // the system refuses
+  kUnpaired,    // a beginning without its end, or an end without its beginning
 };
-inline constexpr std::size_t kTroubles = 14;
+inline constexpr std::size_t kTroubles = 15;
 
 // The names that commands print, and whether a file with it is damaged or only odd.
 struct TroubleInfo {
@@ -53,6 +54,7 @@ struct Report {
   std::uint64_t records = 0;     // all JSON objects that are records
   std::uint64_t metadata = 0;    // of these, phase M
   std::uint64_t own = 0;         // of these, the tracer's own: start, end, lost
+  std::uint64_t ends = 0;        // of these, ends of spans that are counted with their beginning
   std::uint64_t events = 0;      // the rest
   std::array<std::uint64_t, kTroubles> counts{};
   std::vector<Problem> problems;  // the first ones, by place

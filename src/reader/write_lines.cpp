@@ -50,6 +50,7 @@ Copied copy_block(Block& block) {
   Copied out;
   const bool document = block.file().shape == Shape::kDocument;
   out.text.reserve(block.text().size() + 1);
+  block.leave_halves();
   block.records([&](const Event& event, std::uint64_t) {
     const std::size_t begin = out.text.size();
     append_record(out.text, event, document);

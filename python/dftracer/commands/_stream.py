@@ -88,7 +88,7 @@ def look(path: Path) -> Part:
 def _parse(line: bytes) -> dict[str, object]:
     try:
         record = json.loads(line.strip().rstrip(b","))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 

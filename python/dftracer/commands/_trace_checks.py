@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dftracer import _reader
 from dftracer._format import counted, size
 from dftracer.commands._checks import Check, fail, ok, warn
 from dftracer.commands._terminal import Progress
 from dftracer.commands.recover import recover_directory
+from dftracer.trace.files import not_a_trace
 from dftracer.trace.lines import Health, find_traces, read_records
+from dftracer.trace.summary import summarise_all
 
 # `untraced` of an exec (docs/interception.md).
 _UNTRACED = {
@@ -34,6 +37,7 @@ class Sums:
 
     files: int = 0
     health: dict[Path, Health] = field(default_factory=dict)
+    strangers: dict[Path, str] = field(default_factory=dict)
     names: Counter[tuple[str, str]] = field(default_factory=Counter)
     processes: set[tuple[Any, Any]] = field(default_factory=set)
     runs: set[str] = field(default_factory=set)
@@ -101,10 +105,29 @@ def _read(traces: Sequence[Path]) -> Sums:
     with Progress("reading", sum(path.stat().st_size for path in traces)) as progress:
         for path in traces:
             health = sums.health[path] = Health()
-            for record in read_records(path, health):
-                _note(sums, record)
+            reason = not_a_trace(path)
+            if reason is not None:
+                sums.strangers[path] = reason
+                continue
+            if _reader.probe([path])[0]["document"]:
+                _note_document(sums, path, health)
+            else:
+                for record in read_records(path, health):
+                    _note(sums, record)
             progress.advance(path.stat().st_size)
     return sums
+
+
+def _note_document(sums: Sums, path: Path, health: Health) -> None:
+    """One JSON document, as torch.profiler writes it: no records that stand in lines."""
+    found = summarise_all([path])
+    health.lines = found.records
+    health.truncated = "cut_line" in found.damage.troubles
+    health.bad_lines = sum(found.damage.troubles.values())
+    for process in found.processes:
+        sums.processes.add((str(process.pid), process.host))
+    for row in found.rows:
+        sums.names[(row.cat, row.name)] += row.count
 
 
 def _note(sums: Sums, record: dict[str, Any]) -> None:
@@ -112,7 +135,8 @@ def _note(sums: Sums, record: dict[str, Any]) -> None:
     if not isinstance(args, dict):
         args = {}
     name, category = str(record.get("name")), str(record.get("cat"))
-    sums.processes.add((record.get("pid"), args.get("hhash")))
+    # A damaged record may have anything there, also what no set can hold.
+    sums.processes.add((str(record.get("pid")), str(args.get("hhash"))))
     if category == "dftracer":
         if name == "start":
             sums.started += 1
@@ -140,7 +164,9 @@ def _number(value: object) -> int:
 
 def _files(sums: Sums) -> Iterator[Check]:
     for path, health in sums.health.items():
-        if health.corrupt:
+        if path in sums.strangers:
+            yield fail("files", f"{path}: {sums.strangers[path]}")
+        elif health.corrupt:
             yield fail("files", f"{path}: damaged; it was read up to there")
         elif health.truncated:
             yield fail("files", f"{path}: cut short; it was read up to there")

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    traces = reading.open_traces(args)
+    traces = reading.open_traces(args, strangers=True)
     with reading.progress(traces) as bar:
         found = summarise_all(
             traces,
@@ -276,7 +276,7 @@ def _wrapped(line: str, room: int) -> list[str]:
     # JSON without blanks offers no place to break but its commas.
     try:
         record = json.loads(line)
-    except ValueError:  # integers past Python's limit, depth: shown as it is
+    except (ValueError, RecursionError):  # integers or depth past Python's limit
         text = line
     else:
         text = json.dumps(_without_secrets(record), ensure_ascii=False, separators=(",", ":"))

@@ -96,6 +96,7 @@ def inputs(args: argparse.Namespace, out: Path | None = None) -> list[Path]:
         found.setdefault(os.path.realpath(trace), trace)
     if not found:
         raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(given)}")
+    reading.need_traces(list(found.values()), given)
     return list(found.values())
 
 

@@ -13,7 +13,7 @@ from dftracer._format import counted
 from dftracer._names import printable
 from dftracer.commands._terminal import Progress, complain, styled
 from dftracer.errors import DFTracerError
-from dftracer.trace.files import find_traces, siblings
+from dftracer.trace.files import find_traces, not_a_trace, siblings
 from dftracer.trace.table import Damage
 
 if TYPE_CHECKING:
@@ -102,10 +102,13 @@ def tell_runs(traces: Sequence[Path]) -> None:
         print(f"dftracer: {line}", file=sys.stderr)
 
 
-def open_traces(args: argparse.Namespace, *, data: bool = False) -> list[Path]:
+def open_traces(
+    args: argparse.Namespace, *, data: bool = False, strangers: bool = False
+) -> list[Path]:
     """The files that the command is about, after the dead processes beside them were finished.
 
-    data: stdout is for a program, which words would disturb.
+    data: stdout is for a program, which words would disturb. strangers: the command itself says
+    which files are no traces.
     """
     settle_run(args)
     if args.threads < 0:
@@ -115,7 +118,29 @@ def open_traces(args: argparse.Namespace, *, data: bool = False) -> list[Path]:
     traces = find_traces(args.paths)
     if not traces:
         raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(args.paths)}")
+    if not strangers:
+        need_traces(traces, args.paths)
     return of_run(traces, args.run)
+
+
+def need_traces(traces: Sequence[Path], given: Iterable[str]) -> None:
+    """An error for what is no trace: a file that was named, or all that a directory holds.
+
+    One among others of a directory is told with the rest of the damage.
+    """
+    named = {os.path.realpath(path) for path in given if not os.path.isdir(path)}
+    first = ""
+    usable = 0
+    for trace in traces:
+        reason = not_a_trace(trace)
+        if reason is None:
+            usable += 1
+            continue
+        first = first or f"{printable(str(trace))}: {reason}"
+        if {os.path.realpath(trace), os.path.realpath(trace).removesuffix(".gz")} & named:
+            raise DFTracerError(f"{printable(str(trace))}: {reason}", exit_code=1)
+    if first and not usable:
+        raise DFTracerError(first, exit_code=1)
 
 
 def finish_dead(paths: Iterable[str], to: TextIO) -> None:
@@ -152,19 +177,17 @@ def _has_spool(directory: str) -> bool:
 
 
 def tell_damage(damage: Damage, limit: int = 5) -> int:
-    """Says on stderr what could not be read, and returns the exit status."""
-    if not damage.damaged:
-        return 0
+    """Says on stderr what could not be read, or is odd, and returns the exit status."""
     for problem in damage.problems[:limit]:
         print(f"dftracer: {problem_text(problem)}", file=sys.stderr)
-    number = sum(damage.troubles.values())
+    number = sum(damage.troubles.values()) + sum(damage.odd.values())
     if number > limit:
         print(
             f"dftracer: and {counted(number - min(limit, len(damage.problems)), 'further trouble')}"
             "; `dftracer validate` lists them",
             file=sys.stderr,
         )
-    return DAMAGED
+    return DAMAGED if damage.damaged else 0
 
 
 def problem_text(problem: dict[str, object]) -> str:

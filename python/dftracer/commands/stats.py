@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    traces = reading.open_traces(args)
+    traces = reading.open_traces(args, strangers=True)
     wanted = args.by or ["name", "process", "file"]
     with reading.progress(traces) as bar:
         found = summarise_all(

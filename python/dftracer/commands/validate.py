@@ -10,6 +10,7 @@ from dftracer._names import printable
 from dftracer.commands import reading
 from dftracer.commands.reading import DAMAGED, problem_text
 from dftracer.trace.summary import TraceSummary, summarise_all
+from dftracer.trace.table import ODD
 
 EXAMPLES = """\
   dftracer validate traces                 0 if all is whole, 3 with what and where if not
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    traces = reading.open_traces(args)
+    traces = reading.open_traces(args, strangers=True)
     with reading.progress(traces) as bar:
         found = summarise_all(traces, threads=args.threads, by_path=False, progress=bar.callback)
     if args.json:
@@ -63,14 +64,15 @@ def as_json(found: TraceSummary) -> dict[str, object]:
 def _print(found: TraceSummary, limit: int, quiet: bool) -> None:
     for file in found.files:
         path = str(file.path)
-        if not file.damaged and not any(p["file"] == path for p in found.damage.problems):
-            if not quiet:
-                processes = counted(len(file.processes), "process", "processes")
-                facts = f"{counted(file.events, 'event')}, {processes}, {size(file.size)}"
-                print(f"{printable(path)}: sound, {facts}, {file.status}")
-            continue
         troubles = [problem for problem in found.damage.problems if problem["file"] == path]
-        print(f"{printable(path)}: damaged, {counted(file.events, 'event')} can be read")
+        if not file.damaged and all(problem["kind"] in ODD for problem in troubles):
+            if quiet:
+                continue
+            processes = counted(len(file.processes), "process", "processes")
+            facts = f"{counted(file.events, 'event')}, {processes}, {size(file.size)}"
+            print(f"{printable(path)}: sound, {facts}, {file.status}")
+        else:
+            print(f"{printable(path)}: damaged, {counted(file.events, 'event')} can be read")
         for problem in troubles[:limit]:
             print(f"  {problem_text(problem)}")
         more = sum(file.troubles.values()) - min(len(troubles), limit)

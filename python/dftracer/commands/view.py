@@ -126,6 +126,7 @@ def _find(paths: Sequence[str], *, recover: bool, run: str | None = None) -> lis
     traces = find_traces(paths)
     if not traces:
         raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(paths)}")
+    reading.need_traces(traces, paths)
     traces = reading.of_run(traces, run)
     reading.tell_runs(traces)
     return [look(path) for path in traces]

@@ -45,8 +45,9 @@ def _joined(damages: Sequence[Damage]) -> Damage:
         whole.events += one.events
         whole.damaged = whole.damaged or one.damaged
         whole.problems += one.problems
-        for kind, count in one.troubles.items():
-            whole.troubles[kind] = whole.troubles.get(kind, 0) + count
+        for mine, theirs in ((whole.troubles, one.troubles), (whole.odd, one.odd)):
+            for kind, count in theirs.items():
+                mine[kind] = mine.get(kind, 0) + count
     return whole
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Union
@@ -37,6 +39,8 @@ def resolve(path: PathLike) -> Path:
     compressed = given.with_name(given.name + ".gz")
     if given.name.endswith((".pfw", ".json")) and compressed.exists():
         return compressed
+    if given.is_symlink():
+        raise DFTracerError(f"{given}: a symbolic link that leads to no file")
     raise DFTracerError(f"{given}: no such file or directory")
 
 
@@ -65,9 +69,44 @@ def siblings(path: PathLike) -> list[Path]:
     return [trace for trace, head in zip(others, heads) if head["run"] == run]
 
 
-def _in_directory(place: Path) -> list[Path]:
+def not_a_trace(path: PathLike) -> str | None:
+    """Why a file cannot be read as a trace; None if it can, as far as it goes."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
+        return "not a regular file"
+    # Nearly every file says at once what it is; there may be thousands.
     try:
-        names = sorted(entry.name for entry in os.scandir(place) if entry.is_file())
+        with open(path, "rb") as file:
+            start = file.read(2048)
+        if start.startswith(b"\x1f\x8b"):
+            start = zlib.decompressobj(wbits=31).decompress(start, 2048)
+    except (OSError, zlib.error):
+        start = b""
+    if start.lstrip()[:1] in (b"[", b"{") and b'"ph"' in start:
+        return None
+    from dftracer import _reader
+
+    (head,) = _reader.probe([path])
+    if head["error"] is not None:
+        return os.strerror(head["error"])
+    if head["records"] or head["blank"] or head["size"] == 0:
+        return None
+    # Damage may have hit the first block alone: then records follow.
+    found = _reader.summarise([path], by_path=False)
+    return None if found["total"]["records"] else "not a trace: it holds no record"
+
+
+def _in_directory(place: Path) -> list[Path]:
+    names = []
+    try:
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if not is_trace(entry.name) or entry.name.startswith("."):
+                    continue
+                try:
+                    if entry.is_file():
+                        names.append(entry.name)
+                except OSError as error:  # a link in a circle must not hide the others
+                    print(f"dftracer: {entry.path}: {error.strerror}; skipped", file=sys.stderr)
     except OSError as error:
         raise DFTracerError(f"{place}: {error.strerror}") from None
-    return [place / name for name in names if is_trace(name) and not name.startswith(".")]
+    return [place / name for name in sorted(names)]

@@ -54,7 +54,7 @@ def read_records(path: PathLike, health: Health | None = None) -> Iterator[Recor
             continue
         try:
             record = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):  # depth past Python's limit
             # Only the last line has no end, and only a file cut short has half a line there.
             if line.endswith(b"\n"):
                 health.bad_lines += 1

@@ -178,7 +178,8 @@ def summary_of(found: dict[str, Any], *, by_file: bool = False) -> TraceSummary:
     found["processes"].reverse()
     while found["processes"]:  # taken away one by one: there may be a million
         file, *facts, _version = found["processes"].pop()
-        process = Process(*facts, trace=names[file])
+        process = Process(*facts)
+        process.trace = names[file]
         process.command = _secrets.shown(process.command).replace(";", " ")
         processes.append(process)
         files[file].processes[process.pid, process.host] = process

@@ -12,6 +12,8 @@ from dftracer.errors import DFTracerError
 from dftracer.trace.files import PathLike, find_traces
 
 COLUMNS: tuple[str, ...] = tuple(_reader.columns())
+# Troubles with which a file is not damaged (report.cpp).
+ODD = ("unpaired",)
 
 
 @dataclass
@@ -25,6 +27,8 @@ class Damage:
     events: int = 0
     damaged: bool = False
     troubles: dict[str, int] = field(default_factory=dict)
+    # What is worth a word, and no damage: spans that were still open when recording ended.
+    odd: dict[str, int] = field(default_factory=dict)
     problems: list[dict[str, Any]] = field(default_factory=list)
 
     @staticmethod
@@ -37,7 +41,8 @@ class Damage:
             records=total["records"],
             events=total["events"],
             damaged=total["damaged"],
-            troubles=dict(total["troubles"]),
+            troubles={k: n for k, n in total["troubles"].items() if k not in ODD},
+            odd={k: n for k, n in total["troubles"].items() if k in ODD},
         )
         for problem in total["problems"]:
             path = outcome["files"][problem["file"]]["path"]
