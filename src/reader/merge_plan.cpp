@@ -149,8 +149,7 @@ void Plan::collect(const Survey& survey, const std::vector<std::shared_ptr<File>
         const Unit* owner = unit;
         if (unit->facts.key.empty()) {
           for (const Unit* other : by_pid[unit->pid]) {
-            if (other->mark == unit->mark &&
-                (unit->host.empty() || other->host == unit->host) &&
+            if (other->mark == unit->mark && (unit->host.empty() || other->host == unit->host) &&
                 (!other->host.empty() || !other->facts.key.empty())) {
               owner = other;
               if (!other->facts.key.empty()) break;
@@ -227,7 +226,8 @@ void Plan::group() {
     }
   }
   // Of those that remain, the same number on the same host at different times is one process that
-  // was traced in turns. At the same time, or started twice, they are different ones.
+  // was traced in turns. At the same time, started twice, or on hosts of which nothing is known,
+  // they are different ones: numbers are used again.
   for (auto& [key, same] : left) {
     std::uint64_t starts = 0;
     bool apart = true;
@@ -241,7 +241,7 @@ void Plan::group() {
       }
     }
     for (std::size_t i = 0; i < same.size(); ++i) {
-      if (i == 0 || !apart || starts > 1) {
+      if (i == 0 || !apart || starts > 1 || same[0]->host_name.empty()) {
         make(same[i]);
       } else {
         same[i]->process = same[0]->process;

@@ -59,14 +59,15 @@ Pairs::Pairs(const File& file) {
       halves.push_back({track_of(event), event.ts, named ? hash_text(event.name.raw, 1) | 1 : 0,
                         static_cast<std::uint32_t>(ordinal), static_cast<std::uint32_t>(index),
                         end});
-      if (end && !event.args.empty()) arguments_.emplace(std::pair(ordinal, index), event.args_text);
+      if (end && !event.args.empty())
+        arguments_.emplace(std::pair(ordinal, index), event.args_text);
     });
   }
   match(halves);
 }
 
-// In the order of time, as a viewer does: an end closes the last beginning of its name that is open,
-// or the last one of all if it has no name.
+// In the order of time, as a viewer does: an end closes the last beginning of its name that is
+// open, or the last one of all if it has no name.
 void Pairs::match(std::vector<Half>& halves) {
   std::stable_sort(halves.begin(), halves.end(), [](const Half& a, const Half& b) {
     return std::tie(a.track, a.ts) < std::tie(b.track, b.ts);

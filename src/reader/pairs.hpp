@@ -1,6 +1,6 @@
-// Spans that a tracer wrote as two records, a beginning (B) and an end (E), as Chrome's format allows:
-// which end belongs to which beginning. Made by the first worker that meets one of a file; others
-// wait for it, and then all look things up.
+// Spans that a tracer wrote as two records, a beginning (B) and an end (E), as Chrome's format
+// allows: which end belongs to which beginning. Made by the first worker that meets one of a file;
+// others wait for it, and then all look things up.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -22,7 +22,7 @@ class Pairs {
   enum class Fate : std::uint8_t { kAlone, kSpan, kTaken };
   struct Found {
     Fate fate = Fate::kAlone;
-    std::int64_t dur = 0;                  // of a span, nanoseconds
+    std::int64_t dur = 0;                    // of a span, nanoseconds
     const std::string* arguments = nullptr;  // of its end, if it has some
   };
 

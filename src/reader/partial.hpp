@@ -76,8 +76,8 @@ struct Place {  // in the trace; orders what has no other order
   auto operator<=>(const Place&) const = default;
 };
 
-// What the records of the tracer itself say of a process. Apart from its numbers: a trace may hold a
-// million processes of which nothing is said.
+// What the records of the tracer itself say of a process. Apart from its numbers: a trace may hold
+// a million processes of which nothing is said.
 struct ProcessTexts {
   std::string command;  // hashes
   std::string program;

@@ -128,6 +128,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ++records;
     compare_paths(event, file->clock);
     check(json::valid(event.line, json::Dialect::kAny));
+    std::string strict;
+    append_strict_json(strict, event.line);
+    check(json::valid(strict, json::Dialect::kAny));
+    std::string again;
+    append_strict_json(again, strict);
+    check(again == strict);
+    std::vector<Field> room;
+    check(members_of_any(event.args_text, room).size() == event.args.size());
     partial.add(event, 0, {0, line});
     maker.add(event);
   });

@@ -107,9 +107,7 @@ def test_perfetto_gets_every_digit_of_a_hash(tmp_path: Path, perfetto: Importer)
 
 def test_chrome_json_keeps_the_digits_of_a_hash(tmp_path: Path) -> None:
     out = tmp_path / "t.json"
-    assert (
-        main(["export", "--to", "chrome", str(write(tmp_path / "t.pfw")), "-o", str(out)]) == 0
-    )
+    assert main(["export", "--to", "chrome", str(write(tmp_path / "t.pfw")), "-o", str(out)]) == 0
     calls = [e for e in json.loads(out.read_text())["traceEvents"] if e["name"] == "read"]
     assert [call["args"]["fhash"] for call in calls] == list(PATHS)
 

@@ -46,11 +46,19 @@ def test_an_earlier_output_is_not_an_input(tmp_path: Path):
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_what_is_there_twice_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_copy_is_named_and_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     one = write(tmp_path / "one.pfw", synthetic.process(rank=0))
     copy = tmp_path / "copy.pfw"
     copy.write_bytes(one.read_bytes())
     out = merged(tmp_path / "o.pfw", one, copy)
+    assert "copy.pfw: a copy of the trace of the same process in" in capsys.readouterr().err
+    assert len(events_of(out)) == 5
+
+
+def test_what_is_there_twice_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    one = write(tmp_path / "one.pfw", synthetic.process(rank=0))
+    before = merged(tmp_path / "before.pfw", one)
+    out = merged(tmp_path / "o.pfw", one, before)
     assert "rank 0: in several of the files" in capsys.readouterr().err
     assert len(events_of(out)) == 10
 

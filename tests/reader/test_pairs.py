@@ -131,9 +131,7 @@ def test_pairs_far_apart_in_a_large_file(tmp_path: Path) -> None:
         assert path.stat().st_size > 5 << 20
         for threads in (1, 4):
             found = pa.table(trace.read(path, threads=threads, columns=["name", "ph", "dur"]))
-            durations = {
-                row["name"]: row["dur"] for row in found.to_pylist() if row["name"] != "f"
-            }
+            durations = {row["name"]: row["dur"] for row in found.to_pylist() if row["name"] != "f"}
             assert found.num_rows == 60_301
             assert durations["outer"] == 1_999_995
             assert all(durations[f"n{n}"] == 999_990 - 2 * n for n in range(300))

@@ -89,9 +89,7 @@ CASES = {
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("case", CASES)
-def test_no_record_makes_a_traceback(
-    tmp_path: Path, case: str, verb: str, capsys: Capture
-) -> None:
+def test_no_record_makes_a_traceback(tmp_path: Path, case: str, verb: str, capsys: Capture) -> None:
     path = tmp_path / "t.pfw"
     good = json.dumps(EVENT)
     path.write_text("\n".join(["[", good, *CASES[case], good, ""]))
@@ -151,9 +149,15 @@ def test_a_stranger_among_traces_of_a_directory_is_told_with_the_damage(
     (place / "a.pfw").write_bytes(PNG)
     assert run("export chrome", place, tmp_path / "out") == 1
     assert "a.pfw: not a trace" in capsys.readouterr().err
-    (place / "b.pfw").write_text("[\n" + json.dumps(EVENT) + "\n")
+    good = place / "b.pfw"
+    good.write_text("[\n" + json.dumps(EVENT) + "\n")
     assert run("export chrome", place, tmp_path / "out") == 3
     assert "a.pfw" in capsys.readouterr().err
+    (tmp_path / "picture.png").write_bytes(PNG)
+    words = ["merge", str(good), str(tmp_path / "picture.png"), "-o", str(tmp_path / "o.pfw")]
+    assert main(words) == 1
+    assert "picture.png: not a trace" in capsys.readouterr().err
+    assert not (tmp_path / "o.pfw").exists()
 
 
 def test_doctor_says_that_a_picture_is_no_trace(tmp_path: Path, capsys: Capture) -> None:

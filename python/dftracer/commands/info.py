@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    traces = reading.open_traces(args, strangers=True)
+    traces = reading.open_traces(args, strangers=True, joined=False)
     with reading.progress(traces) as bar:
         found = summarise_all(
             traces,

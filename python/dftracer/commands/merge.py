@@ -16,7 +16,7 @@ from dftracer._names import printable
 from dftracer.commands import reading
 from dftracer.commands.reading import tell_damage
 from dftracer.errors import DFTracerError
-from dftracer.trace.files import ENDINGS, find_traces
+from dftracer.trace.files import ENDINGS, find_traces, without_copies
 from dftracer.trace.table import Damage
 
 EXAMPLES = """\
@@ -96,8 +96,9 @@ def inputs(args: argparse.Namespace, out: Path | None = None) -> list[Path]:
         found.setdefault(os.path.realpath(trace), trace)
     if not found:
         raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(given)}")
-    reading.need_traces(list(found.values()), given)
-    return list(found.values())
+    traces = list(found.values())
+    reading.need_traces(traces)
+    return without_copies(traces)
 
 
 def _same(one: Path, other: Path) -> bool:

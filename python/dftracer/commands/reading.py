@@ -13,7 +13,7 @@ from dftracer._format import counted
 from dftracer._names import printable
 from dftracer.commands._terminal import Progress, complain, styled
 from dftracer.errors import DFTracerError
-from dftracer.trace.files import find_traces, not_a_trace, siblings
+from dftracer.trace.files import ENDINGS, find_traces, not_a_trace, siblings, without_copies
 from dftracer.trace.table import Damage
 
 if TYPE_CHECKING:
@@ -103,12 +103,17 @@ def tell_runs(traces: Sequence[Path]) -> None:
 
 
 def open_traces(
-    args: argparse.Namespace, *, data: bool = False, strangers: bool = False
+    args: argparse.Namespace,
+    *,
+    data: bool = False,
+    strangers: bool = False,
+    joined: bool = True,
 ) -> list[Path]:
     """The files that the command is about, after the dead processes beside them were finished.
 
     data: stdout is for a program, which words would disturb. strangers: the command itself says
-    which files are no traces.
+    which files are no traces. joined: it tells of all files together, so that what is in two of
+    them would count twice.
     """
     settle_run(args)
     if args.threads < 0:
@@ -119,28 +124,21 @@ def open_traces(
     if not traces:
         raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(args.paths)}")
     if not strangers:
-        need_traces(traces, args.paths)
-    return of_run(traces, args.run)
+        need_traces(traces)
+    traces = of_run(traces, args.run)
+    return without_copies(traces) if joined else traces
 
 
-def need_traces(traces: Sequence[Path], given: Iterable[str]) -> None:
-    """An error for what is no trace: a file that was named, or all that a directory holds.
+def need_traces(traces: Sequence[Path]) -> None:
+    """An error for what is no trace: all of the files, or one that is not even called like one.
 
-    One among others of a directory is told with the rest of the damage.
+    One among others may be a trace of which nothing is left, which is told with the damage.
     """
-    named = {os.path.realpath(path) for path in given if not os.path.isdir(path)}
-    first = ""
-    usable = 0
-    for trace in traces:
-        reason = not_a_trace(trace)
-        if reason is None:
-            usable += 1
-            continue
-        first = first or f"{printable(str(trace))}: {reason}"
-        if {os.path.realpath(trace), os.path.realpath(trace).removesuffix(".gz")} & named:
+    reasons = {trace: not_a_trace(trace) for trace in traces}
+    usable = any(reason is None for reason in reasons.values())
+    for trace, reason in reasons.items():
+        if reason is not None and not (usable and trace.name.endswith(ENDINGS)):
             raise DFTracerError(f"{printable(str(trace))}: {reason}", exit_code=1)
-    if first and not usable:
-        raise DFTracerError(first, exit_code=1)
 
 
 def finish_dead(paths: Iterable[str], to: TextIO) -> None:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    traces = reading.open_traces(args, strangers=True)
+    traces = reading.open_traces(args, strangers=True, joined=False)
     with reading.progress(traces) as bar:
         found = summarise_all(traces, threads=args.threads, by_path=False, progress=bar.callback)
     if args.json:

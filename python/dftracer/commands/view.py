@@ -19,7 +19,7 @@ from dftracer.commands._stream import Choice, Part, count, look, stream
 from dftracer.commands._terminal import styled
 from dftracer.commands.recover import recover_directory
 from dftracer.errors import DFTracerError
-from dftracer.trace.files import find_traces
+from dftracer.trace.files import find_traces, without_copies
 from dftracer.trace.table import Damage
 
 EXAMPLES = """\
@@ -126,8 +126,8 @@ def _find(paths: Sequence[str], *, recover: bool, run: str | None = None) -> lis
     traces = find_traces(paths)
     if not traces:
         raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(paths)}")
-    reading.need_traces(traces, paths)
-    traces = reading.of_run(traces, run)
+    reading.need_traces(traces)
+    traces = without_copies(reading.of_run(traces, run))
     reading.tell_runs(traces)
     return [look(path) for path in traces]
 

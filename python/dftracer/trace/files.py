@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Union
 
@@ -19,6 +20,9 @@ TORCH_SUFFIXES = (".trace.json", ".trace.json.gz")
 
 # What a trace may be called when somebody names it.
 ENDINGS = (*SUFFIXES, ".json", ".json.gz")
+
+# The key of the process, in its start record.
+_PROCESS = re.compile(rb'"name":"start"[^\n]*"proc":"([^"]+)"')
 
 
 def is_trace(path: PathLike) -> bool:
@@ -69,18 +73,61 @@ def siblings(path: PathLike) -> list[Path]:
     return [trace for trace, head in zip(others, heads) if head["run"] == run]
 
 
+def without_copies(traces: Sequence[Path]) -> list[Path]:
+    """The fullest of each process's traces: one that was copied is the same process again.
+
+    So it is with a trace and its copy from before it was recovered or compacted. A process of this
+    project has a key in its start record, which no other has. What is left out is told.
+    """
+    by_key: dict[bytes, list[Path]] = {}
+    for trace in traces:
+        key = _process_key(trace) if len(traces) > 1 else None
+        if key is not None:
+            by_key.setdefault(key, []).append(trace)
+    left_out = set()
+    for same in by_key.values():
+        if len(same) == 1:
+            continue
+        from dftracer import _reader
+
+        records = [_reader.summarise([t], by_path=False)["total"]["records"] for t in same]
+        kept = same[records.index(max(records))]
+        for trace in same:
+            if trace != kept:
+                left_out.add(trace)
+                print(
+                    f"dftracer: {trace}: a copy of the trace of the same process in {kept}; "
+                    "left out",
+                    file=sys.stderr,
+                )
+    return [trace for trace in traces if trace not in left_out]
+
+
+def _process_key(path: Path) -> bytes | None:
+    """Of a trace of one process. Those of a merge, and pieces of one, have other records."""
+    text = _start_of(path, 16384)
+    found = None if b'"name":"MP"' in text else _PROCESS.search(text)
+    return None if found is None else found[1]
+
+
+def _start_of(path: PathLike, size: int) -> bytes:
+    """The first bytes of a file's text; none if they cannot be had."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(size)
+        if start.startswith(b"\x1f\x8b"):
+            start = zlib.decompressobj(wbits=31).decompress(start, size)
+    except (OSError, zlib.error):
+        return b""
+    return start
+
+
 def not_a_trace(path: PathLike) -> str | None:
     """Why a file cannot be read as a trace; None if it can, as far as it goes."""
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
         return "not a regular file"
     # Nearly every file says at once what it is; there may be thousands.
-    try:
-        with open(path, "rb") as file:
-            start = file.read(2048)
-        if start.startswith(b"\x1f\x8b"):
-            start = zlib.decompressobj(wbits=31).decompress(start, 2048)
-    except (OSError, zlib.error):
-        start = b""
+    start = _start_of(path, 2048)
     if start.lstrip()[:1] in (b"[", b"{") and b'"ph"' in start:
         return None
     from dftracer import _reader

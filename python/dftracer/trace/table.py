@@ -9,7 +9,7 @@ from typing import Any
 
 from dftracer import _reader
 from dftracer.errors import DFTracerError
-from dftracer.trace.files import PathLike, find_traces
+from dftracer.trace.files import PathLike, find_traces, without_copies
 
 COLUMNS: tuple[str, ...] = tuple(_reader.columns())
 # Troubles with which a file is not damaged (report.cpp).
@@ -163,4 +163,4 @@ def read(
     files = find_traces(given)  # type: ignore[arg-type]
     if not files:
         raise DFTracerError("no trace files (.pfw, .pfw.gz) there")
-    return Trace(files, columns, threads, time_unit, records)
+    return Trace(without_copies(files), columns, threads, time_unit, records)
