@@ -103,17 +103,16 @@ void name_words(std::size_t row, bool has_file, const Key* keys, std::size_t cou
   g_row_state[row].shape[has_file].store(id, std::memory_order_relaxed);
 }
 
+namespace {
+
 // One record, straight into the thread's chunk.
-void emit(buffer::ThreadState* t, std::size_t row, std::uint64_t start, std::uint64_t end,
-          Note& note) noexcept {
+void emit_record(buffer::ThreadState* t, std::uint32_t name, Set set, std::uint64_t start,
+                 std::uint64_t end, Note& note) noexcept {
   if (in_vfork_child()) [[unlikely]] {
     note.put(Key::child, record::ArgType::kInt, static_cast<std::uint64_t>(sys::process_id()));
   } else if (t->handed_seen != buffer::g_handed.load(std::memory_order_relaxed)) [[unlikely]] {
     buffer::take_back(*t);
   }
-  std::uint32_t name = g_row_state[row].name.load(std::memory_order_relaxed);
-  if (name == 0) [[unlikely]]
-    name = name_row(row);
   const std::uint32_t size = note.size();
   const std::size_t total = sizeof(record::Head) + size;
   buffer::Slot slot;
@@ -129,7 +128,7 @@ void emit(buffer::ThreadState* t, std::size_t row, std::uint64_t start, std::uin
   const std::uint32_t level = t->level + 1;
   head.level = static_cast<std::uint16_t>(level < 0xffff ? level : 0xffff);
   head.name = name;
-  head.category = g_ids.category[static_cast<std::size_t>(kWrappers[row].set)];
+  head.category = g_ids.category[static_cast<std::size_t>(set)];
   head.id = buffer::new_id(*t);
   head.parent = t->parent;
   head.start = start;
@@ -137,6 +136,26 @@ void emit(buffer::ThreadState* t, std::size_t row, std::uint64_t start, std::uin
   std::memcpy(slot.at, &head, sizeof head);
   std::memcpy(slot.at + sizeof head, note.bytes(), size);
   buffer::commit(*slot.lane, total);
+}
+
+}  // namespace
+
+void emit(buffer::ThreadState* t, std::size_t row, std::uint64_t start, std::uint64_t end,
+          Note& note) noexcept {
+  std::uint32_t name = g_row_state[row].name.load(std::memory_order_relaxed);
+  if (name == 0) [[unlikely]]
+    name = name_row(row);
+  emit_record(t, name, kWrappers[row].set, start, end, note);
+}
+
+void emit_as(std::atomic<std::uint32_t>& id, const char* name, buffer::ThreadState* t,
+             std::uint64_t start, std::uint64_t end, Note& note) noexcept {
+  std::uint32_t known = id.load(std::memory_order_relaxed);
+  if (known == 0) {
+    known = buffer::g_names.id(name);
+    id.store(known, std::memory_order_relaxed);
+  }
+  emit_record(t, known != 0 ? known : g_any_name, Set::POSIX, start, end, note);
 }
 
 namespace {

@@ -286,19 +286,33 @@ DFT_FREOPEN(freopen64)
 
 // ---- Mapped files. Memory of other kinds is none of our business.
 
-#define DFT_MMAP(symbol)                                                                       \
-  extern "C" void* DFT_WRAPPER(symbol)(void* at, size_t length, int prot, int flags, int fd,   \
-                                       off_t offset) {                                         \
-    using Function = void*(void*, size_t, int, int, int, off_t);                               \
-    const auto call = [&] {                                                                    \
-      return real<Function>(Row::symbol)(at, length, prot, flags, fd, offset);                 \
-    };                                                                                         \
-    if (fd < 0 || (flags & MAP_ANONYMOUS) != 0) return call();                                 \
-    void* result = probe<Row::symbol, Set::POSIX>(on_fd(fd), call, DFT_AFTER(moves_nothing()), \
-                                                  N(length), N(prot), N(flags), N(offset));    \
-    if (result != MAP_FAILED && watch(Set::POSIX) != nullptr && file_of(fd)->traced)           \
-      remember_mapping(result, length, file_of(fd));                                           \
-    return result;                                                                             \
+namespace {
+
+// A queue of requests that the kernel takes from memory: what goes that way is not seen, so that it
+// is there is always recorded.
+bool is_ring(const File* file) {
+  return std::string_view(file->path, file->length) == "anon_inode:[io_uring]";
+}
+
+}  // namespace
+
+#define DFT_MMAP(symbol)                                                                         \
+  extern "C" void* DFT_WRAPPER(symbol)(void* at, size_t length, int prot, int flags, int fd,     \
+                                       off_t offset) {                                           \
+    using Function = void*(void*, size_t, int, int, int, off_t);                                 \
+    const auto call = [&] {                                                                      \
+      return real<Function>(Row::symbol)(at, length, prot, flags, fd, offset);                   \
+    };                                                                                           \
+    dft::buffer::ThreadState* t =                                                                \
+        fd < 0 || (flags & MAP_ANONYMOUS) != 0 ? nullptr : watch(Set::POSIX);                    \
+    if (t == nullptr) return call();                                                             \
+    File* file = file_of(fd);                                                                    \
+    void* result = probe_open<Row::symbol, Set::POSIX>(*t, file, file->traced || is_ring(file),  \
+                                                       fd, call, DFT_AFTER(moves_nothing()),     \
+                                                       N(length), N(prot), N(flags), N(offset)); \
+    if (result != MAP_FAILED && watch(Set::POSIX) != nullptr && file->traced)                    \
+      remember_mapping(result, length, file);                                                    \
+    return result;                                                                               \
   }
 DFT_MMAP(mmap)
 DFT_MMAP(mmap64)
@@ -357,6 +371,12 @@ namespace {
 
 constexpr auto kMayBe = [] { return true; };
 
+// glibc notes in the request what it is, with a mark for those of 64 bits.
+Moved returned(const aiocb& request, ssize_t ret) {
+  const int opcode = request.aio_lio_opcode & 127;
+  return opcode == LIO_WRITE ? writes(ret) : opcode == LIO_READ ? reads(ret) : moves_nothing();
+}
+
 File* file_of_request(const aiocb* request, bool& traced) {
   File* file = file_of(request->aio_fildes);
   traced = file->traced;
@@ -379,12 +399,13 @@ File* file_of_request(const aiocb* request, bool& traced) {
         [&] { return real<int(int, aiocb*)>(Row::symbol)(operation, request); },        \
         DFT_AFTER(moves_nothing()), N(operation));                                      \
   }
-#define DFT_AIO_RETURN(symbol)                                                          \
-  extern "C" ssize_t DFT_WRAPPER(symbol)(aiocb * request) {                             \
-    return probe_path<Row::symbol, Set::POSIX>(                                         \
-        kMayBe, kMayBe, [&](bool& traced) { return file_of_request(request, traced); }, \
-        [&] { return real<ssize_t(aiocb*)>(Row::symbol)(request); },                    \
-        DFT_AFTER(request->aio_lio_opcode == LIO_WRITE ? writes(ret) : reads(ret)));    \
+#define DFT_AIO_RETURN(symbol)                                                                     \
+  extern "C" ssize_t DFT_WRAPPER(symbol)(aiocb * request) {                                        \
+    return probe_path<Row::symbol, Set::POSIX>(                                                    \
+        kMayBe, kMayBe, [&](bool& traced) { return file_of_request(request, traced); },            \
+        [&] { return real<ssize_t(aiocb*)>(Row::symbol)(request); },                               \
+        DFT_AFTER(returned(*request, ret)), K(offset, request->aio_offset),                        \
+        K(read_len, returned(*request, ret).read), K(write_len, returned(*request, ret).written)); \
   }
 #define DFT_LIO(symbol)                                                                        \
   extern "C" int DFT_WRAPPER(symbol)(int mode, aiocb* const list[], int nr, sigevent* event) { \
@@ -423,11 +444,139 @@ extern "C" int DFT_WRAPPER(io_submit)(void* context, long nr, iocb** requests) {
   record_call<Row::io_submit>(*t, file, -1, start, end, ret, field(Key::nr, nr));
   return ret;
 }
+
+namespace {
+
+// What the completions that one call hands over came to, by file.
+struct Collected {
+  struct Of {
+    File* file;
+    int fd;
+    Moved moved;
+    int requests;
+    std::int64_t offset;  // of the last one
+  };
+  static constexpr std::size_t kMost = 16;  // further files are left out, and the sums unknown
+  Of of[kMost];
+  std::size_t files = 0;
+  bool known = true;
+  bool traced = false;
+
+  void add(const iocb& request, std::int64_t result) {
+    const int fd = static_cast<int>(request.aio_fildes);
+    File* file = file_of(fd);
+    if (!file->traced) return;
+    traced = true;
+    std::size_t at = 0;
+    while (at < files && of[at].file != file) ++at;
+    if (at == kMost) {
+      known = false;
+      return;
+    }
+    if (at == files) of[files++] = {file, fd, {}, 0, 0};
+    ++of[at].requests;
+    of[at].offset = request.aio_offset;
+    const bool written =
+        request.aio_lio_opcode == IOCB_CMD_PWRITE || request.aio_lio_opcode == IOCB_CMD_PWRITEV;
+    const bool read =
+        request.aio_lio_opcode == IOCB_CMD_PREAD || request.aio_lio_opcode == IOCB_CMD_PREADV;
+    of[at].moved.read += read ? reads(result).read : 0;
+    of[at].moved.written += written ? writes(result).written : 0;
+  }
+
+  // A program may have freed its requests, which the kernel has copied: they are read as the kernel
+  // reads memory, without harm if it is gone.
+  void add_all(const io_event* events, int number) {
+    constexpr int kAtOnce = 16;
+    iocb requests[kAtOnce];
+    for (int done = 0; done < number; done += kAtOnce) {
+      const int n = number - done < kAtOnce ? number - done : kAtOnce;
+      iovec from[kAtOnce];
+      for (int i = 0; i < n; ++i)
+        from[i] = {reinterpret_cast<void*>(events[done + i].obj), sizeof(iocb)};
+      const iovec to{requests, static_cast<std::size_t>(n) * sizeof(iocb)};
+      const long got =
+          dft::sys::call(SYS_process_vm_readv, dft::sys::process_id(), &to, 1, from, n, 0);
+      const int whole =
+          got > 0 ? static_cast<int>(static_cast<std::size_t>(got) / sizeof(iocb)) : 0;
+      for (int i = 0; i < whole; ++i) add(requests[i], events[done + i].res);
+      if (whole < n) {
+        known = false;
+        traced = traced || g_nameless.traced;
+        return;
+      }
+    }
+  }
+};
+
+std::atomic<std::uint32_t> g_event_name{0};
+std::atomic<std::uint32_t> g_ring_name{0};
+
+void put_lengths(Note& note, const Collected& collected, const Collected::Of& one) {
+  if (!collected.known) return;
+  if (one.requests == 1)
+    note.put(Key::offset, record::ArgType::kInt, static_cast<std::uint64_t>(one.offset));
+  note.put(Key::read_len, record::ArgType::kInt, one.moved.read);
+  note.put(Key::write_len, record::ArgType::kInt, one.moved.written);
+}
+
+// The call itself is recorded with the first file. Each further one has a record of its own behind
+// it, without a duration, so that the call counts once.
+template <Row row, class Call>
+int collect(Call call, long min_nr, long nr, const void* events) {
+  if (watch(Set::POSIX) == nullptr) return call();
+  const std::uint64_t start = record::ticks();
+  const int ret = call();
+  const std::uint64_t end = record::ticks();
+  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  if (t == nullptr) return ret;
+  Collected collected;
+  if (ret > 0) collected.add_all(static_cast<const io_event*>(events), ret);
+  if (!(ret > 0 ? collected.traced : g_nameless.traced)) {
+    count_filtered(*t, moves_nothing());
+    return ret;
+  }
+  count_call(*t, moves_nothing());
+  const bool details = g_details.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < collected.files || i == 0; ++i) {
+    Note note;
+    const Collected::Of& one = collected.of[i];
+    if (i < collected.files) put_file(*t, note, Key::fhash, *one.file, one.fd);
+    if (i != 0) {
+      if (details) put_lengths(note, collected, one);
+      emit_as(g_event_name, "io_event", t, end, end, note);
+      continue;
+    }
+    if (details) {
+      put_field(*t, note, field(Key::min_nr, min_nr));
+      put_field(*t, note, field(Key::nr, nr));
+      if (i < collected.files) put_lengths(note, collected, one);
+      put_field(*t, note, field(Key::ret, ret));
+    }
+    emit(t, index_of(row), start, end, note);
+  }
+  return ret;
+}
+
+}  // namespace
+
 extern "C" int DFT_WRAPPER(io_getevents)(void* context, long min_nr, long nr, void* events,
                                          void* timeout) {
-  return DFT_PROBE(POSIX, io_getevents, int, (void*, long, long, void*, void*),
-                   (context, min_nr, nr, events, timeout), on_unnamed(), moves_nothing(), N(min_nr),
-                   N(nr));
+  return collect<Row::io_getevents>(
+      [&] {
+        return real<int(void*, long, long, void*, void*)>(Row::io_getevents)(context, min_nr, nr,
+                                                                             events, timeout);
+      },
+      min_nr, nr, events);
+}
+extern "C" int DFT_WRAPPER(io_pgetevents)(void* context, long min_nr, long nr, void* events,
+                                          void* timeout, void* mask) {
+  return collect<Row::io_pgetevents>(
+      [&] {
+        return real<int(void*, long, long, void*, void*, void*)>(Row::io_pgetevents)(
+            context, min_nr, nr, events, timeout, mask);
+      },
+      min_nr, nr, events);
 }
 
 // ---- Calls made through syscall(). Only those whose number is wanted come here (entry.cpp).
@@ -530,6 +679,17 @@ extern "C" long DFT_WRAPPER(syscall_wanted)(long number, long a, long b, long c,
                                               K(flags, open.flags), DFT_AFTER(open.shown_mode()));
     }
 #endif
+    case SYS_io_uring_setup: {
+      dft::buffer::ThreadState* t = watch(Set::POSIX);
+      const std::uint64_t start = record::ticks();
+      const long made = call();
+      if (t == nullptr) return made;
+      Note note;
+      put_field(*t, note, field(Key::count, a));
+      put_field(*t, note, field(Key::ret, made));
+      emit_as(g_ring_name, "io_uring_setup", t, start, record::ticks(), note);
+      return made;
+    }
     case SYS_seccomp:
       if (a != 0 || b != 0) enters_sandbox();
       return call();

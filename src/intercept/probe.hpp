@@ -153,7 +153,7 @@ class Note {
   alignas(8) std::byte bytes_[12 * sizeof(record::Arg) + kLongestText];
 };
 
-// One argument of a row: a number, a string, or the path of a second file.
+// One argument of a row: a number, a string, or a second file, by its path or its descriptor.
 struct Number {
   Key key;
   std::int64_t value;
@@ -172,6 +172,15 @@ struct Second {
   int directory;
   const char* path;
 };
+struct SecondOpen {
+  Key key;
+  int fd;
+};
+// Where a copy began: the kernel has moved on the offset that it was given, and has read it then.
+inline Optional began_at(Key key, const off_t* offset, ssize_t copied) {
+  if (offset == nullptr || copied < 0) return {key, false, 0};
+  return {key, true, *offset - copied};
+}
 template <class T>
 constexpr Number field(Key key, T value) {
   return {key, static_cast<std::int64_t>(value)};
@@ -230,10 +239,18 @@ template <class T>
 constexpr Moved both_ways(T n) {
   return {reads(n).read, reads(n).read};
 }
+// Moves bytes, which the kernel does not count as read and written.
+template <class T>
+constexpr Moved uncounted(T) {
+  return {0, 0};
+}
 constexpr Moved moves_nothing() { return {0, 0}; }
 
 void emit(buffer::ThreadState* t, std::size_t row, std::uint64_t start, std::uint64_t end,
           Note& note) noexcept;
+// Under a name that is no row's, of category POSIX. 0: not known yet; the caller keeps it.
+void emit_as(std::atomic<std::uint32_t>& id, const char* name, buffer::ThreadState* t,
+             std::uint64_t start, std::uint64_t end, Note& note) noexcept;
 
 // Results that say more than their type in C. All have the same form for the caller.
 struct Void {};
@@ -275,6 +292,15 @@ inline std::size_t wide_length(Line line) {
 inline std::size_t put_length(Written ret, const wchar_t* text) {
   return ret >= 0 ? wide_length(text) : 0;
 }
+inline std::size_t wide_one(int ret) {
+  const wchar_t text[] = {static_cast<wchar_t>(ret), L'\0'};
+  return ret > 0 ? wide_length(text) : one(ret);
+}
+// -1 is an int like any other, unless the stream says otherwise.
+inline std::size_t word_read(int ret, const FILE* stream) {
+  constexpr int kEnded = 0x10 | 0x20;  // its flags for the end and for an error
+  return ret == -1 && (stream->_flags & kEnded) != 0 ? 0 : sizeof(int);
+}
 // A buffer that inlined code will empty, without a further call.
 inline std::size_t refilled(Character ret, FILE* stream) {
   return ret >= 0 ? 1 + static_cast<std::size_t>(stream->_IO_read_end - stream->_IO_read_ptr) : 0;
@@ -315,6 +341,10 @@ inline void put_field(buffer::ThreadState&, Note& note, const String& f) noexcep
 }
 inline void put_field(buffer::ThreadState& t, Note& note, const Second& f) noexcept {
   put_file(t, note, f.key, *file_at(f.directory, f.path), -1);
+}
+
+inline void put_field(buffer::ThreadState& t, Note& note, const SecondOpen& f) noexcept {
+  put_file(t, note, f.key, *file_of(f.fd), f.fd);
 }
 
 // The general way: arguments of all kinds, files that the trace does not know yet, signal handlers.

@@ -21,6 +21,8 @@
 #define K(key, value) DFT_AFTER(field(Key::key, value))
 #define S(key, text) DFT_AFTER(String(Key::key, text))
 #define P(key, directory, path) DFT_AFTER(Second(Key::key, directory, path))
+#define D(key, fd) DFT_AFTER(SecondOpen(Key::key, fd))
+#define O(key, pointer) DFT_AFTER(began_at(Key::key, pointer, ret))
 
 namespace dft::intercept {
 

@@ -39,7 +39,7 @@ BESIDES = """fork _Fork vfork clone daemon system wait wait3 wait4 waitid waitpi
     mincore mlock munlock remap_file_pages printf vprintf puts putchar putchar_unlocked scanf vscanf
     getchar getchar_unlocked wprintf vwprintf wscanf vwscanf putwchar putwchar_unlocked getwchar
     getwchar_unlocked perror psignal psiginfo fcloseall _flushlbf tmpnam tmpnam_r poll ppoll syscall
-    quotactl vhangup lckpwdf getpass io_submit io_getevents"""
+    quotactl vhangup lckpwdf getpass io_submit io_getevents io_pgetevents"""
 # Parameters that are called so and are something else: names of users, of variables, of hosts.
 NO_FILES = """basename getenv secure_getenv setenv unsetenv putenv getgrnam getgrnam_r getpwnam
     getpwnam_r getsgnam getsgnam_r getspnam getspnam_r sethostname setdomainname setlogin swab dlsym
@@ -184,7 +184,7 @@ def test_the_preload_library_exports_the_table_and_no_more() -> None:
 
 def test_every_row_is_a_function_of_this_libc() -> None:
     """A row that no libc has is a typing error; some come from elsewhere, or other versions."""
-    elsewhere = {"io_submit", "io_getevents", "dlmopen", "dlopen", "dlsym"}
+    elsewhere = {"io_submit", "io_getevents", "io_pgetevents", "dlmopen", "dlopen", "dlsym"}
     ours = exported(intercept.library())
     unknown = sorted(ours - exported(libc()) - elsewhere)
     unknown = [name for name in unknown if not name.startswith("__isoc23_") and not is_own(name)]

@@ -24,6 +24,8 @@ HASHED = {
     "newpath_hash": ("FH", "SH"),
     "path2_hash": ("FH", "SH"),
     "path_hash": ("FH", "SH"),
+    "fd_out_hash": ("FH",),
+    "in_fd_hash": ("FH",),
 }
 
 

@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
   f = STDIO_POINTER(N("fopen"), t, fopen("t", "w+"), "mode=%s", "w+");
   MUST(fwprintf(f, L"%d\n", 12) == 3);
   STDIO_VOID("rewind", t, rewind(f), "");
-  MUST(STDIO_POINTER("fgetws", t, fgetws(wide, (int)ten, f), "num=%d", 10) != NULL);
+  MUST(STDIO_POINTER("fgetws", t, fgetws(wide, (int)ten, f), "num=%d ret_len=%d", 10, 3) != NULL);
   STDIO("fclose", t, fclose(f), "");
   return finish();
 }

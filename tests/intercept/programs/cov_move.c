@@ -23,20 +23,22 @@ int main(int argc, char** argv) {
 
   off_t from = 0;
   off64_t from64 = 9000;
-  MUST(POSIX(N("sendfile"), b, sendfile(out, in, &from, 4000), "in_fd=%d count=%d", in, 4000) ==
-       4000);
+  MUST(POSIX(N("sendfile"), b, sendfile(out, in, &from, 4000),
+             "in_fd=%d in_fd_hash=%s off_in=%d count=%d", in, a, 0, 4000) == 4000);
   MUST(from == 4000);
-  MUST(POSIX("sendfile64", b, sendfile64(out, in, &from64, 4000), "in_fd=%d count=%d", in, 4000) ==
-       1000);
-  MUST(POSIX(N("sendfile"), b, sendfile(out, in, NULL, 10), "in_fd=%d count=%d", in, 10) == 0);
+  MUST(POSIX("sendfile64", b, sendfile64(out, in, &from64, 4000),
+             "in_fd=%d in_fd_hash=%s off_in=%d count=%d", in, a, 9000, 4000) == 1000);
+  MUST(POSIX(N("sendfile"), b, sendfile(out, in, NULL, 10), "in_fd=%d in_fd_hash=%s count=%d", in,
+             a, 10) == 0);
   MUST(POSIX(N("sendfile"), b, sendfile(out, -1, NULL, 10), "in_fd=%d count=%d", -1, 10) == -1);
 
   off64_t here = 100;
   off64_t there = 20000;
-  POSIX("copy_file_range", a, copy_file_range(in, &here, out, &there, 500, 0), "fd_out=%d len=%d",
-        out, 500);
-  POSIX("copy_file_range", a, copy_file_range(in, &here, out, &there, 500, 7), "fd_out=%d len=%d",
-        out, 500);
+  MUST(POSIX("copy_file_range", a, copy_file_range(in, &here, out, &there, 500, 0),
+             "fd_out=%d fd_out_hash=%s off_in=%d off_out=%d len=%d", out, b, 100, 20000,
+             500) == 500);
+  POSIX("copy_file_range", a, copy_file_range(in, &here, out, &there, 500, 7),
+        "fd_out=%d fd_out_hash=%s len=%d", out, b, 500);
 
   int ends[2];
   int more[2];
@@ -45,15 +47,17 @@ int main(int argc, char** argv) {
   const char* one = FD(ends[0]);
   const char* two = FD(more[0]);
   here = 0;
-  MUST(POSIX("splice", a, splice(in, &here, ends[1], NULL, 1000, 0), "fd_out=%d len=%d flags=%d",
-             ends[1], 1000, 0) == 1000);
-  MUST(POSIX("tee", one, tee(ends[0], more[1], 600, 0), "fd_out=%d len=%d flags=%d", more[1], 600,
-             0) == 600);
+  MUST(POSIX("splice", a, splice(in, &here, ends[1], NULL, 1000, 0),
+             "fd_out=%d fd_out_hash=%s off_in=%d len=%d flags=%d", ends[1], one, 0, 1000,
+             0) == 1000);
+  MUST(POSIX("tee", one, tee(ends[0], more[1], 600, 0), "fd_out=%d fd_out_hash=%s len=%d flags=%d",
+             more[1], two, 600, 0) == 600);
   there = 0;
   MUST(POSIX("splice", two, splice(more[0], NULL, out, &there, 5000, SPLICE_F_MOVE),
-             "fd_out=%d len=%d flags=%d", out, 5000, SPLICE_F_MOVE) == 600);
+             "fd_out=%d fd_out_hash=%s off_out=%d len=%d flags=%d", out, b, 0, 5000,
+             SPLICE_F_MOVE) == 600);
   MUST(POSIX("splice", two, splice(more[0], NULL, out, NULL, 5000, SPLICE_F_NONBLOCK),
-             "fd_out=%d len=%d flags=%d", out, 5000, SPLICE_F_NONBLOCK) == -1);
+             "fd_out=%d fd_out_hash=%s len=%d flags=%d", out, b, 5000, SPLICE_F_NONBLOCK) == -1);
   struct iovec vector = {data, 300};
   MUST(POSIX("vmsplice", two, vmsplice(more[1], &vector, 1, 0), "count=%d flags=%d", 1, 0) == 300);
   for (int i = 0; i < 2; ++i) {

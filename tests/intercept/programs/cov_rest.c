@@ -19,14 +19,15 @@ static const char* w = w_;
 static void wide(void) {
   wchar_t buffer[32];
   OPEN(f, "w", "w+");
-  MUST(STDIO("fputwc_unlocked", w, (int)fputwc_unlocked(L'a', f), "") == 'a');
-  MUST(STDIO("putwc_unlocked", w, (int)putwc_unlocked(L'b', f), "") == 'b');
-  MUST(STDIO("fputws_unlocked", w, fputws_unlocked(L"cd\n", f), "") >= 0);
+  MUST(STDIO("fputwc_unlocked", w, (int)fputwc_unlocked(L'a', f), "ret_len=%d", 1) == 'a');
+  MUST(STDIO("putwc_unlocked", w, (int)putwc_unlocked(L'b', f), "ret_len=%d", 1) == 'b');
+  MUST(STDIO("fputws_unlocked", w, fputws_unlocked(L"cd\n", f), "ret_len=%d", 3) >= 0);
   STDIO_VOID("rewind", w, rewind(f), "");
-  MUST(STDIO_EOF("fgetwc_unlocked", w, (int)fgetwc_unlocked(f), "") == 'a');
-  MUST(STDIO_EOF("getwc_unlocked", w, (int)getwc_unlocked(f), "") == 'b');
-  MUST(STDIO_POINTER("fgetws_unlocked", w, fgetws_unlocked(buffer, 32, f), "num=%d", 32) != NULL);
-  MUST(STDIO_EOF("fgetwc", w, (int)fgetwc(f), "") == -1);
+  MUST(STDIO_EOF("fgetwc_unlocked", w, (int)fgetwc_unlocked(f), "ret_len=%d", 1) == 'a');
+  MUST(STDIO_EOF("getwc_unlocked", w, (int)getwc_unlocked(f), "ret_len=%d", 1) == 'b');
+  MUST(STDIO_POINTER("fgetws_unlocked", w, fgetws_unlocked(buffer, 32, f), "num=%d ret_len=%d", 32,
+                     3) != NULL);
+  MUST(STDIO_EOF("fgetwc", w, (int)fgetwc(f), "ret_len=%d", 0) == -1);
   MUST(STDIO("feof_unlocked", w, feof_unlocked(f), "") != 0);
   MUST(STDIO("ferror_unlocked", w, ferror_unlocked(f), "") == 0);
   STDIO_VOID("clearerr_unlocked", w, clearerr_unlocked(f), "");
@@ -34,7 +35,7 @@ static void wide(void) {
   wchar_t* text = NULL;
   size_t size = 0;
   f = STDIO_POINTER("open_wmemstream", NULL, open_wmemstream(&text, &size), "");
-  MUST(STDIO("fputws", NULL, fputws(L"xyz", f), "") >= 0);
+  MUST(STDIO("fputws", NULL, fputws(L"xyz", f), "ret_len=%d", 3) >= 0);
   FCLOSE(f, NULL);
   MUST(size == 3);
   free(text);
@@ -71,12 +72,12 @@ static void standard(void) {
   MUST(STDIO("wprintf", w, wprintf(L"%d %g\n", 34, 2.5), "") == 7);
   MUST(STDIO("vwprintf", w, wide_to(NULL, L"%ls\n", L"ab"), "") == 3);
   MUST(STDIO("vfwprintf", w, wide_to(stdout, L"%ls\n", L"ab"), "") == 3);
-  MUST(STDIO("putwchar", w, (int)putwchar(L'c'), "") == 'c');
+  MUST(STDIO("putwchar", w, (int)putwchar(L'c'), "ret_len=%d", 1) == 'c');
   FCLOSE(stdout, w);
   STDIO_POINTER(N("freopen"), a, freopen("a", "r", stdin), "mode=%s", "r");
   MUST(STDIO_EOF("vscanf", a, narrow(0, "%d", &number), "") == 1 && number == 12);
   STDIO_POINTER(N("freopen"), w, freopen("w", "r", stdin), "mode=%s", "r");
-  MUST(STDIO_EOF("getwchar", w, (int)getwchar(), "") == '3');
+  MUST(STDIO_EOF("getwchar", w, (int)getwchar(), "ret_len=%d", 1) == '3');
   FCLOSE(stdin, w);
   STDIO_POINTER(N("freopen"), a, freopen("a", "w", stderr), "mode=%s", "w");
   STDIO_VOID("perror", a, perror("text"), "");
@@ -149,30 +150,36 @@ static void asynchronous(void) {
   const struct aiocb* first = &write;
   MUST(POSIX(N("aio_write"), a, aio_write(&write), "count=%d offset=%d", 50, 10) == 0);
   WAIT(first, aio_suspend, N("aio_suspend"));
-  MUST(POSIX(N("aio_return"), a, aio_return(&write), "") == 50);
+  MUST(POSIX(N("aio_return"), a, aio_return(&write), "offset=%d read_len=%d write_len=%d", 10, 0,
+             50) == 50);
   REQUEST(write, 64, 20, 40);
   const struct aiocb64* second = &write64;
   MUST(POSIX("aio_write64", a, aio_write64(&write64), "count=%d offset=%d", 20, 40) == 0);
   WAIT(second, aio_suspend64, "aio_suspend64");
-  MUST(POSIX("aio_return64", a, aio_return64(&write64), "") == 20);
+  MUST(POSIX("aio_return64", a, aio_return64(&write64), "offset=%d read_len=%d write_len=%d", 40, 0,
+             20) == 20);
   REQUEST(read, , 64, 0);
   first = &read;
   MUST(POSIX(N("aio_read"), a, aio_read(&read), "count=%d offset=%d", 64, 0) == 0);
   WAIT(first, aio_suspend, N("aio_suspend"));
-  MUST(POSIX(N("aio_return"), a, aio_return(&read), "") == 60);
+  MUST(POSIX(N("aio_return"), a, aio_return(&read), "offset=%d read_len=%d write_len=%d", 0, 60,
+             0) == 60);
   REQUEST(read, 64, 64, 50);
   second = &read64;
   MUST(POSIX("aio_read64", a, aio_read64(&read64), "count=%d offset=%d", 64, 50) == 0);
   WAIT(second, aio_suspend64, "aio_suspend64");
-  MUST(POSIX("aio_return64", a, aio_return64(&read64), "") == 10);
+  MUST(POSIX("aio_return64", a, aio_return64(&read64), "offset=%d read_len=%d write_len=%d", 50, 10,
+             0) == 10);
   MUST(POSIX(N("aio_fsync"), a, aio_fsync(O_SYNC, &write), "operation=%d", O_SYNC) == 0);
   first = &write;
   WAIT(first, aio_suspend, N("aio_suspend"));
-  MUST(POSIX(N("aio_return"), a, aio_return(&write), "") == 0);
+  MUST(POSIX(N("aio_return"), a, aio_return(&write), "offset=%d read_len=%d write_len=%d", 10, 0,
+             0) == 0);
   MUST(POSIX("aio_fsync64", a, aio_fsync64(O_SYNC, &write64), "operation=%d", O_SYNC) == 0);
   second = &write64;
   WAIT(second, aio_suspend64, "aio_suspend64");
-  MUST(POSIX("aio_return64", a, aio_return64(&write64), "") == 0);
+  MUST(POSIX("aio_return64", a, aio_return64(&write64), "offset=%d read_len=%d write_len=%d", 40, 0,
+             0) == 0);
   struct aiocb* list[1] = {&read};
   struct aiocb64* list64[1] = {&read64};
   read.aio_lio_opcode = LIO_READ;
@@ -236,7 +243,7 @@ static void old_spellings(void) {
   int number = 0;
   FILE* f = STDIO_POINTER("fopen", a, _IO_fopen("a", "w+"), "mode=%s", "w+");
   MUST(STDIO("fwrite", a, _IO_fwrite("1234", 2, 2, f), "size=%d count=%d", 2, 2) == 2);
-  MUST(STDIO("fputs", a, _IO_fputs("5678\n", f), "") >= 0);
+  MUST(STDIO("fputs", a, _IO_fputs("5678\n", f), "ret_len=%d", 5) >= 0);
   MUST(STDIO("putc", a, _IO_putc('9', f), "") == '9');
   MUST(STDIO("fprintf", a, _IO_fprintf(f, "%d %g\n", 1, 2.5), "") == 6);
   MUST(STDIO("vfprintf", a, old_list(0, f, "%d %g\n", 3, 4.5), "") == 6);
@@ -252,7 +259,7 @@ static void old_spellings(void) {
   FCLOSE(g, w);
   STDIO_POINTER(N("freopen"), a, freopen("a", "w+", stdout), "mode=%s", "w+");
   MUST(STDIO("printf", a, _IO_printf("%d\n", 67), "") == 3);
-  MUST(STDIO("puts", a, _IO_puts("89"), "") >= 0);
+  MUST(STDIO("puts", a, _IO_puts("89"), "ret_len=%d", 3) >= 0);
   MUST(STDIO("vprintf", a, old_list(2, NULL, "%d\n", 10), "") == 3);
   STDIO_POINTER(N("freopen"), a, freopen("a", "r", stdin), "mode=%s", "r");
   STDIO("fflush", a, fflush(stdout), "");

@@ -36,7 +36,7 @@ static void opened(void) {
   FCLOSE(f, a);
   f = STDIO_POINTER(N("fopen"), a, fopen("./a", "re"), "mode=%s", "re");
   f = STDIO_POINTER(N("freopen"), P("b"), freopen("b", "w", f), "mode=%s", "w");
-  MUST(STDIO("fputs", P("b"), fputs("text", f), "") >= 0);
+  MUST(STDIO("fputs", P("b"), fputs("text", f), "ret_len=%d", 4) >= 0);
   f = STDIO_POINTER("freopen64", a, freopen64("a", "r+", f), "mode=%s", "r+");
   FCLOSE(f, a);
   MUST(STDIO_POINTER(N("fopen"), P("none"), fopen("none", "r"), "mode=%s", "r") == NULL);
@@ -55,8 +55,8 @@ static void written(void) {
   MUST(STDIO("fwrite", a, fwrite("0123456789", 0, 5, f), "size=%d count=%d", 0, 5) == 0);
   MUST(STDIO("fwrite_unlocked", a, fwrite_unlocked("01234", 1, 5, f), "size=%d count=%d", 1, 5) ==
        5);
-  MUST(STDIO("fputs", a, fputs("line\n", f), "") >= 0);
-  MUST(STDIO("fputs_unlocked", a, fputs_unlocked("line\n", f), "") >= 0);
+  MUST(STDIO("fputs", a, fputs("line\n", f), "ret_len=%d", 5) >= 0);
+  MUST(STDIO("fputs_unlocked", a, fputs_unlocked("line\n", f), "ret_len=%d", 5) >= 0);
   MUST(STDIO("fputc", a, fputc('1', f), "") == '1');
   MUST(STDIO("fputc_unlocked", a, fputc_unlocked('2', f), "") == '2');
   MUST(STDIO("putc", a, putc('3', f), "") == '3');
@@ -118,7 +118,8 @@ static void read_back(void) {
   char word[32];
   float fraction = 0;
   OPEN(w, "t", "w");
-  STDIO("fputs", P("t"), fputs("first\nsecond;third\nx1 2.5 3\n4 5 6 7 8 end", w), "");
+  STDIO("fputs", P("t"), fputs("first\nsecond;third\nx1 2.5 3\n4 5 6 7 8 end", w), "ret_len=%d",
+        41);
   FCLOSE(w, P("t"));
   char t_[4200];
   const char* t = strcpy(t_, P("t"));
@@ -153,7 +154,7 @@ static void read_back(void) {
   STDIO_VOID("clearerr", t, clearerr(f), "");
   /* A stream that may not be written to: this is a failure. */
   MUST(STDIO("fputc", t, fputc('x', f), "") == EOF && errno == EBADF);
-  MUST(STDIO("fputs", t, fputs("x", f), "") == EOF);
+  MUST(STDIO("fputs", t, fputs("x", f), "ret_len=%d", 0) == EOF);
   FCLOSE(f, t);
   free(line);
 }
@@ -175,7 +176,7 @@ static void moved(void) {
   MUST(STDIO(N("fsetpos"), a, fsetpos(f, &place), "") == 0);
   MUST(STDIO("fgetpos64", a, fgetpos64(f, &place64), "") == 0);
   MUST(STDIO("fsetpos64", a, fsetpos64(f, &place64), "") == 0);
-  MUST(STDIO_EOF("getw", a, getw(f), "") == 0x33323130);
+  MUST(STDIO_EOF("getw", a, getw(f), "ret_len=%d", 4) == 0x33323130);
   static char own[BUFSIZ];
   STDIO_VOID("setbuf", a, setbuf(f, own), "");
   STDIO_VOID("setbuffer", a, setbuffer(f, own, 512), "size=%d", 512);
@@ -194,7 +195,7 @@ static void standard(void) {
   const char* i = P("t");
   STDIO_POINTER(N("freopen"), o, freopen("o", "w", stdout), "mode=%s", "w");
   MUST(STDIO("printf", o, printf("%d\n", 5), "") == 2);
-  MUST(STDIO("puts", o, puts("text"), "") >= 0);
+  MUST(STDIO("puts", o, puts("text"), "ret_len=%d", 5) >= 0);
   MUST(STDIO("putchar", o, putchar('c'), "") == 'c');
   MUST(STDIO("putchar_unlocked", o, putchar_unlocked('c'), "") == 'c');
   MUST(STDIO("fflush", NULL, fflush(NULL), "") == 0);
@@ -213,15 +214,15 @@ static void wide(void) {
   int number = 0;
   OPEN(f, "w", "w+");
   MUST(fwide(f, 1) > 0);
-  MUST(STDIO("fputwc", w, (int)fputwc(L'a', f), "") == 'a');
-  MUST(STDIO("putwc", w, (int)putwc(L'b', f), "") == 'b');
-  MUST(STDIO("fputws", w, fputws(L"cd\n", f), "") >= 0);
+  MUST(STDIO("fputwc", w, (int)fputwc(L'a', f), "ret_len=%d", 1) == 'a');
+  MUST(STDIO("putwc", w, (int)putwc(L'b', f), "ret_len=%d", 1) == 'b');
+  MUST(STDIO("fputws", w, fputws(L"cd\n", f), "ret_len=%d", 3) >= 0);
   MUST(STDIO("fwprintf", w, fwprintf(f, L"%d\n", 12), "") == 3);
   STDIO_VOID("rewind", w, rewind(f), "");
-  MUST(STDIO_EOF("fgetwc", w, (int)fgetwc(f), "") == 'a');
-  MUST(STDIO_EOF("getwc", w, (int)getwc(f), "") == 'b');
+  MUST(STDIO_EOF("fgetwc", w, (int)fgetwc(f), "ret_len=%d", 1) == 'a');
+  MUST(STDIO_EOF("getwc", w, (int)getwc(f), "ret_len=%d", 1) == 'b');
   MUST(STDIO("ungetwc", w, (int)ungetwc(L'B', f), "") == 'B');
-  MUST(STDIO_POINTER("fgetws", w, fgetws(buffer, 32, f), "num=%d", 32) != NULL);
+  MUST(STDIO_POINTER("fgetws", w, fgetws(buffer, 32, f), "num=%d ret_len=%d", 32, 4) != NULL);
   MUST(fwscanf(f, L"%d", &number) == 1 && number == 12);
   FCLOSE(f, w);
 }
@@ -232,7 +233,7 @@ static void in_memory(void) {
   char* text = NULL;
   size_t size = 0;
   FILE* f = STDIO_POINTER("fmemopen", NULL, fmemopen(buffer, sizeof buffer, "w+"), "size=%d", 64);
-  MUST(STDIO("fputs", NULL, fputs("in memory", f), "") >= 0);
+  MUST(STDIO("fputs", NULL, fputs("in memory", f), "ret_len=%d", 9) >= 0);
   FCLOSE(f, NULL);
   f = STDIO_POINTER("open_memstream", NULL, open_memstream(&text, &size), "");
   MUST(STDIO("fprintf", NULL, fprintf(f, "%d", 123), "") == 3);
