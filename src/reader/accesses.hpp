@@ -1,48 +1,68 @@
-// Follows where in a file each thread reads and writes: the position of calls that do not tell it,
+// Follows where in a file each process reads and writes: the position of calls that do not tell it,
 // and how a transfer lies to the one before. Fed in the order of the trace, by one thread.
 #pragma once
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <unordered_map>
+#include <vector>
 
-#include "reader/json.hpp"
+#include "reader/calls.hpp"
 
 namespace dft::reader {
 
-enum class Touch : std::uint8_t { kNone, kTransfer, kOpen, kSeek };
-// By category (POSIX, STDIO) and function; transfers are known by their bytes.
-Touch touch_of(std::string_view category, std::string_view name);
+inline constexpr std::int64_t kUnknown = -1;
 
 // One call on a file, as far as its place matters.
 struct FileCall {
   std::int64_t row;
+  std::int64_t ts;
   std::int64_t tid;
-  std::int64_t offset;  // of a transfer that tells it, or where a seek leads; kUnknown otherwise
-  std::int64_t bytes;
-  std::int32_t path;  // in the batch
-  Touch touch;
-  bool relative;  // of a seek: from where the thread is
+  std::int64_t offset;  // of a transfer that tells it, or where a seek or open leads, or kUnknown
+  std::int64_t bytes;   // of a transfer, or kUnknown
+  std::int32_t path;    // in the batch
+  Role role;
+  bool relative;  // of a seek: from where the file is
+  bool second;    // the other file of a copy: its place has no column
 };
 
-inline constexpr std::int64_t kUnknown = -1;
-
-// How a transfer lies to the one before of the same process, thread and file, since it was opened.
+// How a transfer lies to the one before of the same file, since it was opened: of the same thread,
+// or, where threads share what is open, of any of them.
 enum class Pattern : std::uint8_t { kFirst, kSequential, kStrided, kRandom };
 inline constexpr const char* kPatternNames[] = {"first", "sequential", "strided", "random"};
 
+// An open file has one position, which all threads, and after a fork all processes, move that use
+// it. Calls name the file and not the descriptor, so a call belongs to what its thread has opened,
+// or else to the only thing that is open. Where that leaves a doubt, and where the process did not
+// open the file itself, the place of a transfer is not known.
 class Accesses {
  public:
   struct Found {
-    std::int64_t position;
-    Pattern pattern;
+    std::int64_t position = kUnknown;
+    Pattern pattern = Pattern::kFirst;  // if the position is known
   };
   // A number for a path, the same for all batches.
   std::uint32_t path(const std::string& name);
-  // Opens and seeks are noted; of a transfer that moved something it is told how it lies.
+  // Notes what is not a transfer; of a transfer that moved something, says how it lies.
   Found follow(std::int32_t process, std::uint32_t path, const FileCall& call);
 
  private:
+  // The transfers so far.
+  struct Run {
+    std::int64_t start = 0;  // of the last one
+    std::int64_t end = 0;
+    std::int64_t stride = 0;
+    bool moved = false;  // there was one
+  };
+  struct Opened {
+    std::int64_t owner;  // the thread that opened it
+    std::int64_t position = 0;
+    std::int64_t seeker = 0;  // the thread that moved it last
+    std::int32_t descriptors = 1;
+    bool known = true;    // the position
+    bool shared = false;  // other threads used it
+    bool sought = false;  // it was not only read or written on
+    Run run;
+  };
   struct Key {
     std::int64_t tid;
     std::int32_t process;
@@ -58,14 +78,13 @@ class Accesses {
       return hash ^ (hash >> 29);
     }
   };
-  struct State {
-    std::int64_t position = 0;  // of the descriptor
-    std::int64_t start = 0;     // of the last transfer
-    std::int64_t end = 0;
-    std::int64_t stride = 0;
-    bool moved = false;  // there was a transfer since it was opened
-  };
-  std::unordered_map<Key, State, KeyHash> states_;
+  static Opened* used_by(std::vector<Opened>& open, std::int64_t tid);
+  static void seek(Opened& opened, const FileCall& call);
+  static void close(std::vector<Opened>& open, std::int64_t tid);
+  static Found place(Run& run, std::int64_t start, std::int64_t bytes);
+
+  std::unordered_map<Key, std::vector<Opened>, KeyHash> open_;  // by process and path, tid 0
+  std::unordered_map<Key, Run, KeyHash> runs_;
   std::unordered_map<std::string, std::uint32_t> paths_;
 };
 

@@ -9,19 +9,21 @@ namespace dft::reader {
 namespace {
 
 constexpr std::array<ColumnInfo, kColumns> kInfo{{
-    {"id", ColType::kInt64},          {"name", ColType::kDictionary},
-    {"cat", ColType::kDictionary},    {"ph", ColType::kDictionary},
-    {"pid", ColType::kInt64},         {"tid", ColType::kInt64},
-    {"ts", ColType::kInt64},          {"dur", ColType::kInt64},
-    {"level", ColType::kInt32},       {"parent", ColType::kInt64},
-    {"host", ColType::kDictionary},   {"process", ColType::kInt32},
-    {"rank", ColType::kInt32},        {"fname", ColType::kDictionary},
-    {"trace", ColType::kDictionary},  {"ret", ColType::kInt64},
-    {"errno", ColType::kInt64},       {"count", ColType::kInt64},
-    {"offset", ColType::kInt64},      {"size", ColType::kInt64},
-    {"epoch", ColType::kInt64},       {"step", ColType::kInt64},
-    {"bytes", ColType::kInt64},       {"position", ColType::kInt64},
-    {"access", ColType::kDictionary}, {"args", ColType::kText},
+    {"id", ColType::kInt64},           {"name", ColType::kDictionary},
+    {"cat", ColType::kDictionary},     {"ph", ColType::kDictionary},
+    {"pid", ColType::kInt64},          {"tid", ColType::kInt64},
+    {"ts", ColType::kInt64},           {"dur", ColType::kInt64},
+    {"level", ColType::kInt32},        {"parent", ColType::kInt64},
+    {"host", ColType::kDictionary},    {"process", ColType::kInt32},
+    {"rank", ColType::kInt32},         {"fname", ColType::kDictionary},
+    {"other", ColType::kDictionary},   {"trace", ColType::kDictionary},
+    {"ret", ColType::kInt64},          {"errno", ColType::kInt64},
+    {"count", ColType::kInt64},        {"offset", ColType::kInt64},
+    {"size", ColType::kInt64},         {"epoch", ColType::kInt64},
+    {"step", ColType::kInt64},         {"bytes", ColType::kInt64},
+    {"read_bytes", ColType::kInt64},   {"write_bytes", ColType::kInt64},
+    {"mapped_bytes", ColType::kInt64}, {"position", ColType::kInt64},
+    {"access", ColType::kDictionary},  {"args", ColType::kText},
     {"extra", ColType::kText},
 }};
 
@@ -49,6 +51,12 @@ int argument_column(std::string_view key) {
       break;
     case 8:
       if (is(key, "hostname")) return static_cast<int>(Col::kHost);
+      break;
+    case 10:
+      if (is(key, "in_fd_hash")) return static_cast<int>(Col::kOther);
+      break;
+    case 11:
+      if (is(key, "fd_out_hash")) return static_cast<int>(Col::kOther);
       break;
     default:
       break;
@@ -233,7 +241,7 @@ void BatchMaker::rest(const Event& event, std::uint64_t taken) {
 }
 
 std::int32_t BatchMaker::path_of(const Event& event, const Field& path) {
-  const bool hashed = is(path.key, "fhash");
+  const bool hashed = !is(path.key, "fname");
   bool fresh = false;
   const std::uint32_t index = paths_.find(path.value, {}, hashed ? 1 : 0, fresh);
   if (fresh) {
@@ -243,31 +251,80 @@ std::int32_t BatchMaker::path_of(const Event& event, const Field& path) {
   return static_cast<std::int32_t>(index);
 }
 
-void BatchMaker::note_call(const Event& event, std::int32_t path, Touch touch, std::int64_t offset,
-                           std::int64_t ret, std::int64_t bytes) {
-  if (touch == Touch::kTransfer && bytes == 0) return;
+void BatchMaker::path_column(Col column, const Field* path, std::int32_t index) {
+  const int at = slot(column);
+  if (at < 0) return;
+  ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
+  set_valid(data, batch_.rows, path != nullptr);
+  data.ints.push_back(index);
+}
+
+// A copy is a transfer of two files, and only the first one's place has a column.
+void BatchMaker::note_transfer(const Event& event, const Call& call, std::int32_t path,
+                               std::int32_t other, const Moved& moved) {
+  const auto bytes = static_cast<std::int64_t>(std::max(moved.read, moved.written));
+  if (moved.known && bytes == 0) return;
+  std::int64_t offset = kUnknown;
+  std::int64_t off_in = kUnknown;
+  std::int64_t off_out = kUnknown;
+  for (const Field& field : event.args) {
+    if (is(field.key, "offset")) integer_of(field, offset);
+    if (is(field.key, "off_in")) integer_of(field, off_in);
+    if (is(field.key, "off_out")) integer_of(field, off_out);
+  }
+  FileCall found{};
+  found.row = batch_.rows;
+  found.ts = event.ts;
+  found.tid = event.tid;
+  found.role = call.role;
+  found.bytes = moved.known ? bytes : kUnknown;
+  const auto add = [&](std::int32_t file, std::int64_t at, bool second) {
+    found.path = file;
+    found.offset = std::max(at, kUnknown);
+    found.second = second;
+    if (file >= 0) batch_.calls.push_back(found);
+  };
+  if (call.role != Role::kCopy) {
+    add(path, offset, false);
+    return;
+  }
+  add(path, call.second_is_written ? off_in : off_out, false);
+  add(other, call.second_is_written ? off_out : off_in, true);
+}
+
+void BatchMaker::note_call(const Event& event, Role role, std::int32_t path) {
+  constexpr std::int64_t kAppend = 02000;  // O_APPEND
   FileCall call{};
   call.row = batch_.rows;
+  call.ts = event.ts;
   call.tid = event.tid;
-  call.offset = offset < 0 && touch == Touch::kTransfer ? kUnknown : offset;
-  call.bytes = bytes;
-  call.touch = touch;
-  if (touch == Touch::kSeek) {
-    // lseek says where it came to; the others only whether they did.
-    if (event.name.raw.substr(0, 5) == "lseek" && ret >= 0) {
-      call.offset = ret;
-    } else if (event.name.raw == "rewind") {
-      call.offset = 0;
-    } else {
-      std::int64_t whence = 0;
-      for (const Field& field : event.args) {
-        if (is(field.key, "whence")) integer_of(field, whence);
-      }
-      call.relative = whence == 1;
-      if (ret < 0 || whence > 1) return;  // failed, or from an end that nobody told
-    }
-  }
   call.path = path;
+  call.role = role;
+  std::int64_t ret = 0;
+  std::int64_t offset = kUnknown;
+  std::int64_t whence = 0;
+  std::int64_t flags = 0;
+  for (const Field& field : event.args) {
+    if (is(field.key, "ret")) integer_of(field, ret);
+    if (is(field.key, "errno")) return;  // it failed
+    if (is(field.key, "offset")) integer_of(field, offset);
+    if (is(field.key, "whence")) integer_of(field, whence);
+    if (is(field.key, "flags")) integer_of(field, flags);
+    if (is(field.key, "mode") && field.value.substr(0, 1) == "a") flags = kAppend;
+  }
+  if (ret < 0) return;
+  if (role == Role::kOpen) {
+    call.offset = (flags & kAppend) != 0 ? kUnknown : 0;
+  } else if (role == Role::kSeek) {
+    // lseek says where it came to; the others only whether they did.
+    const std::string_view name = event.name.raw;
+    const bool tells = name.substr(0, 5) == "lseek";
+    call.relative = !tells && whence == 1;
+    call.offset = tells                                         ? ret
+                  : name == "rewind"                            ? 0
+                  : name.substr(0, 5) == "fseek" && whence <= 1 ? offset
+                                                                : kUnknown;
+  }
   batch_.calls.push_back(call);
 }
 
@@ -292,8 +349,9 @@ void BatchMaker::add(const Event& event) {
     const int column = argument_column(field.key);
     if (column < 0) continue;
     const auto c = static_cast<std::size_t>(column);
-    const bool text =
-        column == static_cast<int>(Col::kHost) || column == static_cast<int>(Col::kFname);
+    const bool text = column == static_cast<int>(Col::kHost) ||
+                      column == static_cast<int>(Col::kFname) ||
+                      column == static_cast<int>(Col::kOther);
     bool fits = text ? field.is_name() : integer_of(field, values[c]);
     if (column == static_cast<int>(Col::kLevel) && fits) {
       fits = values[c] >= INT32_MIN && values[c] <= INT32_MAX;
@@ -346,34 +404,40 @@ void BatchMaker::add(const Event& event) {
     if (slot(column) >= 0) argument(column);
   }
   const Field* path = by_column[static_cast<std::size_t>(Col::kFname)];
+  const Field* other = by_column[static_cast<std::size_t>(Col::kOther)];
   const bool places = slot(Col::kPosition) >= 0 || slot(Col::kAccess) >= 0;
-  const std::int32_t path_index =
-      path != nullptr && (places || slot(Col::kFname) >= 0) ? path_of(event, *path) : 0;
-  if (slot(Col::kBytes) >= 0 || places) {
+  const auto index_of = [&](const Field* file, Col column) {
+    return file != nullptr && (places || slot(column) >= 0) ? path_of(event, *file) : -1;
+  };
+  const std::int32_t path_index = index_of(path, Col::kFname);
+  const std::int32_t other_index = index_of(other, Col::kOther);
+  if (places || slot(Col::kBytes) >= 0 || slot(Col::kReadBytes) >= 0 ||
+      slot(Col::kWriteBytes) >= 0 || slot(Col::kMappedBytes) >= 0) {
     bool fresh = false;
-    KindOf& kind = kinds_.row(kinds_.find(event.name.raw, event.category.raw, 0, fresh));
-    if (fresh) {
-      kind.traffic = traffic_of(event.category.raw, event.name.raw);
-      kind.touch = kind.traffic.way != Way::kNone ? Touch::kTransfer
-                                                  : touch_of(event.category.raw, event.name.raw);
-    }
-    const bool there = kind.traffic.way != Way::kNone;
-    const std::int64_t bytes =
-        there ? static_cast<std::int64_t>(moved_bytes(kind.traffic.measure, event.args)) : 0;
-    number(Col::kBytes, there, bytes);
-    if (places && path != nullptr && kind.touch != Touch::kNone) {
-      const auto value = [&](Col column) {
-        const auto c = static_cast<std::size_t>(column);
-        return by_column[c] != nullptr ? values[c] : kUnknown;
-      };
-      note_call(event, path_index, kind.touch, value(Col::kOffset), value(Col::kRet), bytes);
+    Call& call = calls_.row(calls_.find(event.name.raw, event.category.raw, 0, fresh));
+    if (fresh) call = call_of(event.category.raw, event.name.raw);
+    const Moved moved = moved_bytes(call, event.args);
+    const auto amount = [&](Col column, bool there, std::uint64_t value) {
+      constexpr std::uint64_t kMost = INT64_MAX;
+      number(column, there && moved.known, static_cast<std::int64_t>(std::min(value, kMost)));
+    };
+    // What a copy reads is what it writes.
+    amount(Col::kBytes, moves(call.role),
+           call.role == Role::kCopy ? moved.read : moved.read + moved.written);
+    amount(Col::kReadBytes, reads(call.role), moved.read);
+    amount(Col::kWriteBytes, writes(call.role), moved.written);
+    const bool maps = call.role == Role::kMap;
+    amount(Col::kMappedBytes, maps, maps ? mapped_bytes(event.args) : 0);
+    if (places && path_index >= 0) {
+      if (moves(call.role)) {
+        note_transfer(event, call, path_index, other_index, moved);
+      } else if (call.role >= Role::kOpen && call.role <= Role::kSeek) {
+        note_call(event, call.role, path_index);
+      }
     }
   }
-  if (const int at = slot(Col::kFname); at >= 0) {
-    ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
-    set_valid(data, batch_.rows, path != nullptr);
-    data.ints.push_back(path_index);
-  }
+  path_column(Col::kFname, path, std::max(path_index, 0));
+  path_column(Col::kOther, other, std::max(other_index, 0));
   batch_.process_of.push_back(static_cast<std::int32_t>(process));
   if (slot(Col::kArgs) >= 0 || slot(Col::kExtra) >= 0) rest(event, event_args ? taken : 0);
   ++batch_.rows;

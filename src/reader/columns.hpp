@@ -10,9 +10,9 @@
 
 #include "reader/accesses.hpp"
 #include "reader/arrow.hpp"
+#include "reader/calls.hpp"
 #include "reader/event.hpp"
 #include "reader/table.hpp"
-#include "reader/traffic.hpp"
 
 namespace dft::reader {
 
@@ -32,6 +32,7 @@ enum class Col : std::uint8_t {
   kProcess,
   kRank,
   kFname,
+  kOther,
   kTrace,
   kRet,
   kErrno,
@@ -41,12 +42,15 @@ enum class Col : std::uint8_t {
   kEpoch,
   kStep,
   kBytes,
+  kReadBytes,
+  kWriteBytes,
+  kMappedBytes,
   kPosition,
   kAccess,
   kArgs,
   kExtra,
 };
-inline constexpr std::size_t kColumns = 27;
+inline constexpr std::size_t kColumns = 31;
 
 enum class ColType : std::uint8_t { kInt32, kInt64, kText, kDictionary };
 struct ColumnInfo {
@@ -108,7 +112,7 @@ struct Batch {
   std::vector<Fact> facts;
   std::vector<ProcessKey> processes;
   std::vector<std::int32_t> process_of;             // of each row, in `processes`
-  std::vector<std::pair<std::string, bool>> paths;  // of the column fname: text, and is it a hash
+  std::vector<std::pair<std::string, bool>> paths;  // of fname and other: text, and is it a hash
   std::vector<FileCall> calls;                      // for position and access
 };
 
@@ -130,8 +134,10 @@ class BatchMaker {
   void word(Col column, const Text& text, bool valid_utf8);
   void rest(const Event& event, std::uint64_t taken);
   std::int32_t path_of(const Event& event, const Field& path);
-  void note_call(const Event& event, std::int32_t path, Touch touch, std::int64_t offset,
-                 std::int64_t ret, std::int64_t bytes);
+  void path_column(Col column, const Field* path, std::int32_t index);
+  void note_transfer(const Event& event, const Call& call, std::int32_t path, std::int32_t other,
+                     const Moved& moved);
+  void note_call(const Event& event, Role role, std::int32_t path);
   [[nodiscard]] int slot(Col column) const { return slots_[static_cast<std::size_t>(column)]; }
   std::int32_t word_index(Col column, TextTable<None>& table, std::string_view raw, bool escaped,
                           bool valid_utf8);
@@ -144,11 +150,7 @@ class BatchMaker {
   TextTable<None> phases_;
   TextTable<None> paths_;
   TextTable<None> processes_;  // by host and number
-  struct KindOf {
-    Traffic traffic;
-    Touch touch = Touch::kNone;
-  };
-  TextTable<KindOf> kinds_;
+  TextTable<Call> calls_;
   std::uint32_t last_process_ = ~0U;
   std::string scratch_;
 };

@@ -13,24 +13,6 @@ void add_to(std::uint64_t& sum, std::uint64_t value) {
   if (__builtin_add_overflow(sum, value, &sum)) sum = std::numeric_limits<std::uint64_t>::max();
 }
 
-// The file that an event is about; of a brief event it is not known.
-struct Path {
-  std::string_view text;
-  bool hashed = false;
-};
-
-Path path_of(const Event& event) {
-  Path found;
-  for (const Field& field : event.args) {
-    if (is(field.key, "fhash") && field.is_name()) {
-      found = {field.value, true};
-    } else if (is(field.key, "fname") && field.is_name()) {
-      found = {field.value, false};
-    }
-  }
-  return found;
-}
-
 const Field* find(const Event& event, std::string_view key) {
   const Field* found = nullptr;
   for (const Field& field : event.args) {
@@ -81,10 +63,15 @@ Calls calls_of(const Event& event) {
 }
 
 void add_bytes(std::uint64_t read, std::uint64_t written, Row& row, ProcessRow& process) {
-  add_to(row.read_bytes, read);
-  add_to(process.read_bytes, read);
-  add_to(row.write_bytes, written);
-  add_to(process.write_bytes, written);
+  add_to(row.bytes.read, read);
+  add_to(process.bytes.read, read);
+  add_to(row.bytes.written, written);
+  add_to(process.bytes.written, written);
+}
+
+Bytes bytes_of(const Call& call, const Moved& moved, std::uint64_t calls) {
+  if (moved.known) return {moved.read, moved.written, 0, 0};
+  return {0, 0, reads(call.role) ? calls : 0, writes(call.role) ? calls : 0};
 }
 
 void add_time(std::int64_t from, std::int64_t duration, FileFacts& facts, ProcessRow& process) {
@@ -142,13 +129,26 @@ std::uint64_t Histogram::percentile(double share) const {
   return 0;
 }
 
+void Bytes::add(const Bytes& other) {
+  add_to(read, other.read);
+  add_to(written, other.written);
+  read_unknown += other.read_unknown;
+  write_unknown += other.write_unknown;
+}
+
+void Bytes::take_away(const Bytes& other) {
+  read -= std::min(read, other.read);
+  written -= std::min(written, other.written);
+  read_unknown -= other.read_unknown;
+  write_unknown -= other.write_unknown;
+}
+
 void Row::add(const Row& other) {
   count += other.count;
   add_to(total, other.total);
   least = std::min(least, other.least);
   most = std::max(most, other.most);
-  add_to(read_bytes, other.read_bytes);
-  add_to(write_bytes, other.write_bytes);
+  bytes.add(other.bytes);
   durations.add(other.durations);
 }
 
@@ -157,8 +157,8 @@ void PathRow::add(const PathRow& other) {
   add_to(total, other.total);
   reads += other.reads;
   writes += other.writes;
-  add_to(read_bytes, other.read_bytes);
-  add_to(write_bytes, other.write_bytes);
+  bytes.add(other.bytes);
+  add_to(mapped, other.mapped);
 }
 
 void ProcessRow::add(const ProcessRow& other) {
@@ -166,8 +166,7 @@ void ProcessRow::add(const ProcessRow& other) {
   events += other.events;
   records += other.records;
   add_to(total, other.total);
-  add_to(read_bytes, other.read_bytes);
-  add_to(write_bytes, other.write_bytes);
+  bytes.add(other.bytes);
   threads.insert(other.threads.begin(), other.threads.end());
   if (other.timed) {
     first = timed ? std::min(first, other.first) : other.first;
@@ -299,22 +298,79 @@ void Partial::add(const Event& event, std::uint32_t file, Place place) {
   add_event(event, process, file, place);
 }
 
+Partial::CountedPath& Partial::add_path(std::string_view path, bool hashed, const PathRow& row) {
+  bool fresh = false;
+  CountedPath& used = paths_.row(paths_.find(path, {}, hashed ? 1 : 0, fresh));
+  used.row.add(row);
+  return used;
+}
+
+void Partial::add_use(CountedPath& path, const Use& use) {
+  for (Use& known : path.uses) {
+    if (known.name == use.name && known.process == use.process) {
+      known.bytes.add(use.bytes);
+      return;
+    }
+  }
+  path.uses.push_back(use);
+}
+
+// Of a copy, one file was read and the other one written. Older traces name only the first.
+void Partial::add_paths(const Event& event, std::uint32_t name, const Bytes& bytes, PathRow row) {
+  const Call& call = names_.row(name).call;
+  const Field* first = nullptr;
+  const Field* second = nullptr;
+  for (const Field& field : event.args) {
+    if (!field.is_name()) continue;
+    if (is(field.key, "fhash") || is(field.key, "fname")) first = &field;
+    if (!call.second.empty() && field.key == call.second) second = &field;
+  }
+  if (first == nullptr && second == nullptr) return;
+  if (call.role == Role::kMap) row.mapped = mapped_bytes(event.args);
+  const auto add = [&](const Field* file, bool is_read, bool is_written) {
+    if (file == nullptr || file->value.empty()) return;
+    PathRow used = row;
+    used.reads = is_read ? row.count : 0;
+    used.writes = is_written ? row.count : 0;
+    used.bytes = {is_read ? bytes.read : 0, is_written ? bytes.written : 0,
+                  is_read ? bytes.read_unknown : 0, is_written ? bytes.write_unknown : 0};
+    CountedPath& path = add_path(file->value, !is(file->key, "fname"), used);
+    if (moves(call.role)) add_use(path, {name, last_process_, used.bytes});
+  };
+  const bool copies = call.role == Role::kCopy;
+  // What was collected went one way, as a rule.
+  const bool collects = call.role == Role::kCollect && bytes.read_unknown == 0;
+  const bool is_read = reads(call.role) && !(collects && bytes.read == 0);
+  const bool is_written = writes(call.role) && !(collects && bytes.written == 0);
+  add(first, is_read && !(copies && !call.second_is_written),
+      is_written && !(copies && call.second_is_written));
+  add(second, is_read && !call.second_is_written, is_written && call.second_is_written);
+}
+
+void Partial::take_pipes_away(const CountedPath& path) {
+  for (const Use& use : path.uses) {
+    names_.row(use.name).row.bytes.take_away(use.bytes);
+    rows_[use.process].bytes.take_away(use.bytes);
+    pipes.add(use.bytes);
+  }
+}
+
 void Partial::add_event(const Event& event, ProcessRow& process, std::uint32_t file, Place place) {
   bool fresh = false;
   const std::uint32_t index =
       names_.find(event.name.raw, event.category.raw, options_.by_file ? file : 0, fresh);
   Counted& counted = names_.row(index);
   if (fresh) {
-    counted.traffic = traffic_of(event.category.raw, event.name.raw);
+    counted.call = call_of(event.category.raw, event.name.raw);
     counted.name_escaped = event.name.escaped;
     counted.category_escaped = event.category.escaped;
     counted.valid = event.valid_utf8;
-    const Way way = counted.traffic.way;
-    counted.needs = way == Way::kNone                          ? Needs::kNothing
-                    : counted.traffic.measure == Measure::kRet ? Needs::kResult
-                                                               : Needs::kArguments;
-    counted.read_mask = way == Way::kRead || way == Way::kBoth ? ~std::uint64_t{0} : 0;
-    counted.write_mask = way == Way::kWrite || way == Way::kBoth ? ~std::uint64_t{0} : 0;
+    const Role role = counted.call.role;
+    counted.needs = !moves(role)                            ? Needs::kNothing
+                    : counted.call.measure == Measure::kRet ? Needs::kResult
+                                                            : Needs::kArguments;
+    counted.read_mask = reads(role) ? ~std::uint64_t{0} : 0;
+    counted.write_mask = writes(role) ? ~std::uint64_t{0} : 0;
   }
   const Calls calls = calls_of(event);
   add_calls(calls, counted.row, process);
@@ -323,34 +379,23 @@ void Partial::add_event(const Event& event, ProcessRow& process, std::uint32_t f
     if (thread != process.last_thread) process.threads.insert(thread);
     process.last_thread = thread;
   }
-  std::uint64_t bytes = 0;
-  const Way way = counted.traffic.way;
-  if (way != Way::kNone) {
-    const Measure measure = counted.traffic.measure;
+  Bytes bytes;
+  const Call& call = counted.call;
+  if (moves(call.role)) {
+    Moved moved;
     if (!event.brief) {
-      bytes = moved_bytes(measure, event.args);
-    } else if (measure == Measure::kRet && event.args.size() == 2) {
-      bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(event.args[1].number, 0));
+      moved = moved_bytes(call, event.args);
+    } else if (call.measure == Measure::kRet && event.args.size() == 2) {
+      const auto n = static_cast<std::uint64_t>(std::max<std::int64_t>(event.args[1].number, 0));
+      moved = {n & counted.read_mask, n & counted.write_mask, true};
     } else {
-      bytes = moved_bytes(measure, members_of(event.args_text, room_));
+      moved = moved_bytes(call, members_of(event.args_text, room_));
     }
-    add_bytes(bytes & counted.read_mask, bytes & counted.write_mask, counted.row, process);
+    bytes = bytes_of(call, moved, calls.count);
+    counted.row.bytes.add(bytes);
+    process.bytes.add(bytes);
   }
-  const Path path = options_.paths ? path_of(event) : Path();
-  if (!path.text.empty()) {
-    bool fresh_path = false;
-    PathRow& used = paths_.row(paths_.find(path.text, {}, path.hashed ? 1 : 0, fresh_path)).row;
-    ++used.count;
-    add_to(used.total, calls.total);
-    if (way == Way::kRead || way == Way::kBoth) {
-      ++used.reads;
-      add_to(used.read_bytes, bytes);
-    }
-    if (way == Way::kWrite || way == Way::kBoth) {
-      ++used.writes;
-      add_to(used.write_bytes, bytes);
-    }
-  }
+  if (options_.paths) add_paths(event, index, bytes, {calls.count, calls.total});
   FileFacts& facts = facts_of(file);
   if ((event.has & kHasTs) != 0) {
     add_time(event.ts, event.dur, facts, process);
@@ -438,26 +483,33 @@ void Partial::own(const Event& event, ProcessRow& process, std::uint32_t file, P
 
 void Partial::add(Partial&& other) {
   bool fresh = false;
+  std::vector<std::uint32_t> name_of;
   for (auto& entry : other.names_.entries()) {
-    Counted& mine = names_.row(names_.find(entry.first, entry.second, entry.number, fresh));
+    name_of.push_back(names_.find(entry.first, entry.second, entry.number, fresh));
+    Counted& mine = names_.row(name_of.back());
     if (fresh) {
       mine = std::move(entry.row);
     } else {
       mine.row.add(entry.row.row);
     }
   }
-  for (auto& entry : other.paths_.entries()) {
-    paths_.row(paths_.find(entry.first, entry.second, entry.number, fresh)).row.add(entry.row.row);
-  }
+  std::vector<std::uint32_t> process_of;
   for (ProcessRow& row : other.rows_) {
     std::string key = std::to_string(row.file) + '/' + std::to_string(row.pid) + '/' + row.host;
     const auto [found, is_new] =
         process_index_.emplace(std::move(key), static_cast<std::uint32_t>(rows_.size()));
+    process_of.push_back(found->second);
     if (is_new) {
       check_processes(rows_.size(), options_.processes);
       rows_.push_back(std::move(row));
     } else {
       rows_[found->second].add(row);
+    }
+  }
+  for (auto& entry : other.paths_.entries()) {
+    CountedPath& mine = add_path(entry.first, entry.number == 1, entry.row.row);
+    for (const Use& use : entry.row.uses) {
+      add_use(mine, {name_of[use.name], process_of[use.process], use.bytes});
     }
   }
   for (auto& [file, facts] : other.files) files[file].add(facts, options_.samples);
@@ -474,9 +526,25 @@ void Partial::add(Partial&& other) {
 }
 
 void Partial::finish() {
+  std::string scratch;
+  for (auto& entry : paths_.entries()) {
+    std::string path(
+        plain_text(entry.first, entry.first.find('\\') != std::string::npos, false, scratch));
+    if (entry.number == 1) {
+      const auto found = strings.find(path);
+      if (found == strings.end()) {
+        ++paths_unknown;
+        path.insert(0, 1, '#');
+      } else {
+        path = found->second;
+      }
+    }
+    if (is_no_file(path)) take_pipes_away(entry.row);
+    by_path[path].add(entry.row.row);
+  }
+  paths_.clear();
   // By what a name says, not by how it was escaped.
   std::map<std::tuple<std::uint32_t, std::string, std::string>, Row> rows;
-  std::string scratch;
   for (auto& entry : names_.entries()) {
     const Counted& counted = entry.row;
     std::string name(plain_text(entry.first, counted.name_escaped, counted.valid, scratch));
@@ -490,21 +558,6 @@ void Partial::finish() {
   }
   names_.clear();
   known_ = {};
-  for (auto& entry : paths_.entries()) {
-    std::string path(
-        plain_text(entry.first, entry.first.find('\\') != std::string::npos, false, scratch));
-    if (entry.number == 1) {
-      const auto found = strings.find(path);
-      if (found == strings.end()) {
-        ++paths_unknown;
-        path.insert(0, 1, '#');
-      } else {
-        path = found->second;
-      }
-    }
-    by_path[path].add(entry.row.row);
-  }
-  paths_.clear();
   std::sort(rows_.begin(), rows_.end(), [](const ProcessRow& a, const ProcessRow& b) {
     return std::tie(a.file, a.seen, a.pid, a.host) < std::tie(b.file, b.seen, b.pid, b.host);
   });

@@ -12,11 +12,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "reader/calls.hpp"
 #include "reader/event.hpp"
 #include "reader/limits.hpp"
 #include "reader/parser.hpp"
 #include "reader/table.hpp"
-#include "reader/traffic.hpp"
 
 namespace dft::reader {
 
@@ -47,14 +47,23 @@ class Histogram {
   std::vector<std::uint64_t> counts_;
 };
 
+// Bytes that calls moved, and how many calls moved bytes that the trace does not tell.
+struct Bytes {
+  std::uint64_t read = 0;
+  std::uint64_t written = 0;
+  std::uint64_t read_unknown = 0;
+  std::uint64_t write_unknown = 0;
+  void add(const Bytes& other);
+  void take_away(const Bytes& other);
+};
+
 // Sums saturate: no duration is negative here, so that order does not matter even then.
 struct Row {
   std::uint64_t count = 0;
   std::uint64_t total = 0;  // nanoseconds
   std::uint64_t least = ~std::uint64_t{0};
   std::uint64_t most = 0;
-  std::uint64_t read_bytes = 0;
-  std::uint64_t write_bytes = 0;
+  Bytes bytes;  // of files; see Partial::pipes
   Histogram durations;
   void add(const Row& other);
 };
@@ -65,8 +74,8 @@ struct PathRow {
   std::uint64_t total = 0;
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
-  std::uint64_t read_bytes = 0;
-  std::uint64_t write_bytes = 0;
+  Bytes bytes;
+  std::uint64_t mapped = 0;  // bytes
   void add(const PathRow& other);
 };
 
@@ -97,8 +106,7 @@ struct ProcessRow {
   std::uint64_t events = 0;
   std::uint64_t records = 0;
   std::uint64_t total = 0;
-  std::uint64_t read_bytes = 0;
-  std::uint64_t write_bytes = 0;
+  Bytes bytes;  // of files; see Partial::pipes
   std::set<std::int64_t> threads;
   std::int64_t last_thread = -1;  // is in the set
   std::int64_t first = 0;         // nanoseconds; with last, of its events
@@ -178,13 +186,16 @@ class Partial {
   std::map<std::string, std::string> strings;  // hash to text: hosts, files, others
   std::map<std::string, std::string> hosts;    // hash to name
   std::uint64_t paths_unknown = 0;             // hashes that no record explains
+  // What went through pipes, sockets and terminals. With PartialOptions::paths it is in none of the
+  // sums of names and processes.
+  Bytes pipes;
 
  private:
   // To know how many bytes a call moved.
   enum class Needs : std::uint8_t { kNothing, kResult, kArguments };
   struct Counted {
     Row row;
-    Traffic traffic;
+    Call call;
     Needs needs = Needs::kNothing;
     std::uint64_t read_mask = 0;  // all bits, if bytes of such a call were read
     std::uint64_t write_mask = 0;
@@ -192,8 +203,16 @@ class Partial {
     bool category_escaped = false;
     bool valid = true;
   };
+  // Bytes of one file that calls of one name moved, in one process: whether it is a file shows only
+  // once its hash is explained.
+  struct Use {
+    std::uint32_t name;     // in names_
+    std::uint32_t process;  // in rows_
+    Bytes bytes;
+  };
   struct CountedPath {
     PathRow row;
+    std::vector<Use> uses;
   };
   // What an event is added to, by Event::alike.
   struct Known {
@@ -208,6 +227,10 @@ class Partial {
                          Place place);
   FileFacts& facts_of(std::uint32_t file);
   void own(const Event& event, ProcessRow& process, std::uint32_t file, Place place);
+  CountedPath& add_path(std::string_view path, bool hashed, const PathRow& row);
+  static void add_use(CountedPath& path, const Use& use);
+  void add_paths(const Event& event, std::uint32_t name, const Bytes& bytes, PathRow row);
+  void take_pipes_away(const CountedPath& path);
   void add_event(const Event& event, ProcessRow& process, std::uint32_t file, Place place);
   std::string text_of(const Field* field, bool valid);
 

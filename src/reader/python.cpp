@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "reader/export.hpp"
+#include "reader/intervals.hpp"
 #include "reader/partial.hpp"
 #include "reader/python_support.hpp"
 #include "reader/scan.hpp"
@@ -15,6 +16,13 @@ namespace {
 
 using namespace dft::reader;          // NOLINT(google-build-using-namespace)
 using namespace dft::reader::python;  // NOLINT(google-build-using-namespace)
+
+void put_bytes(PyObject* dict, const Bytes& bytes) {
+  put(dict, "read_bytes", number(bytes.read));
+  put(dict, "write_bytes", number(bytes.written));
+  put(dict, "read_unknown", number(bytes.read_unknown));
+  put(dict, "write_unknown", number(bytes.write_unknown));
+}
 
 PyObject* row_dict(const Partial::NameRow& name) {
   const Row& row = name.row;
@@ -36,15 +44,14 @@ PyObject* row_dict(const Partial::NameRow& name) {
         number(std::clamp(row.durations.percentile(share.share), std::min(row.least, row.most),
                           row.most)));
   }
-  put(out.get(), "read_bytes", number(row.read_bytes));
-  put(out.get(), "write_bytes", number(row.write_bytes));
+  put_bytes(out.get(), row.bytes);
   return out.release();
 }
 
 // A tuple, as a trace may hold a million: summary.py names its places.
 PyObject* process_tuple(const ProcessRow& process, PyObject* host) {
   const ProcessTexts& said = process.said();
-  Ref out(checked(PyTuple_New(28)));
+  Ref out(checked(PyTuple_New(30)));
   Py_ssize_t at = 0;
   const auto add = [&](PyObject* value) { PyTuple_SET_ITEM(out.get(), at++, checked(value)); };
   add(number(process.file));
@@ -63,8 +70,12 @@ PyObject* process_tuple(const ProcessRow& process, PyObject* host) {
   add(number(process.events));
   add(number(process.records));
   add(number(process.total));
-  add(number(process.read_bytes));
-  add(number(process.write_bytes));
+  const Bytes& bytes = process.bytes;
+  // A sum of which nothing is known is none.
+  add(bytes.read == 0 && bytes.read_unknown != 0 ? nothing() : number(bytes.read));
+  add(bytes.written == 0 && bytes.write_unknown != 0 ? nothing() : number(bytes.written));
+  add(number(bytes.read_unknown));
+  add(number(bytes.write_unknown));
   add(process.timed ? integer(process.first) : nothing());
   add(process.timed ? integer(process.last) : nothing());
   add(process.began_timed ? integer(process.began) : nothing());
@@ -86,8 +97,8 @@ PyObject* path_dict(const std::string& path, const PathRow& row) {
   put(out.get(), "total_ns", number(row.total));
   put(out.get(), "reads", number(row.reads));
   put(out.get(), "writes", number(row.writes));
-  put(out.get(), "read_bytes", number(row.read_bytes));
-  put(out.get(), "write_bytes", number(row.write_bytes));
+  put_bytes(out.get(), row.bytes);
+  put(out.get(), "mapped_bytes", number(row.mapped));
   return out.release();
 }
 
@@ -126,6 +137,9 @@ PyObject* to_python(const Outcome& outcome, const Partial& partial) {
   for (const auto& [path, row] : partial.by_path) push(paths.get(), path_dict(path, row));
   put(out.get(), "paths", paths.release());
   put(out.get(), "paths_unknown", number(partial.paths_unknown));
+  Ref pipes(checked(PyDict_New()));
+  put_bytes(pipes.get(), partial.pipes);
+  put(out.get(), "pipes", pipes.release());
   Ref hosts(checked(PyDict_New()));
   for (const auto& [hash, name] : partial.hosts) {
     const Ref key(text(hash));
@@ -487,12 +501,13 @@ PyObject* py_stream_words(PyObject* /*module*/, PyObject* args) {
 }
 
 PyObject* py_sweep(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
-  static const char* kNames[] = {"spans", "windows", "shift", nullptr};
+  static const char* kNames[] = {"spans", "windows", "shift", "gather", nullptr};
   PyObject* spans = nullptr;
   PyObject* windows = nullptr;
   int shift = 62;
-  if (PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$i", const_cast<char**>(kNames), &spans,
-                                  &windows, &shift) == 0) {
+  long long gather = 0;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$iL", const_cast<char**>(kNames), &spans,
+                                  &windows, &shift, &gather) == 0) {
     return nullptr;
   }
   if (shift < 0 || shift > 62) {
@@ -512,10 +527,36 @@ PyObject* py_sweep(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
       }
     });
     Longs table;
+    std::map<int, std::string> gathered;
+    sweep.gather(gather);
     Py_BEGIN_ALLOW_THREADS;
     table = sweep.take(shift);
+    gathered = sweep.take_gathered();
     Py_END_ALLOW_THREADS;
-    return longs_capsule(std::move(table));
+    Ref packed(checked(PyDict_New()));
+    for (const auto& [lane, intervals] : gathered) {
+      const Ref key(integer(lane));
+      const Ref value(checked(
+          PyBytes_FromStringAndSize(intervals.data(), static_cast<Py_ssize_t>(intervals.size()))));
+      if (PyDict_SetItem(packed.get(), key.get(), value.get()) != 0) throw PythonError();
+    }
+    const Ref longs(longs_capsule(std::move(table)));
+    return checked(PyTuple_Pack(2, longs.get(), packed.get()));
+  });
+}
+
+PyObject* py_union_length(PyObject* /*module*/, PyObject* sets) {
+  return guarded([&]() -> PyObject* {
+    const Ref items(checked(PySequence_Fast(sets, "a list of packed intervals is needed")));
+    std::vector<std::string_view> packed;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+      char* data = nullptr;
+      Py_ssize_t size = 0;
+      PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+      if (PyBytes_AsStringAndSize(item, &data, &size) != 0) throw PythonError();
+      packed.emplace_back(data, static_cast<std::size_t>(size));
+    }
+    return number(union_length(packed));
   });
 }
 
@@ -555,6 +596,22 @@ PyObject* py_columns(PyObject* /*module*/, PyObject* /*unused*/) {
   });
 }
 
+// (name, role, whether its bytes can be known, whether its first file is the one that is written),
+// of every call that the reader knows.
+PyObject* py_calls(PyObject* /*module*/, PyObject* /*unused*/) {
+  return guarded([&]() -> PyObject* {
+    Ref out(checked(PyList_New(0)));
+    for (const Call& call : all_calls()) {
+      const Ref name(text(call.name));
+      const Ref role(text(role_name(call.role)));
+      const Ref known(boolean(call.measure != Measure::kUnknown));
+      const Ref written(boolean(writes(call.role) && !call.second_is_written));
+      push(out.get(), checked(PyTuple_Pack(4, name.get(), role.get(), known.get(), written.get())));
+    }
+    return out.release();
+  });
+}
+
 PyMethodDef kMethods[] = {
     {"summarise", plain(py_summarise), METH_VARARGS | METH_KEYWORDS,
      "Statistics of trace files, by name, process and path, and what was damaged."},
@@ -568,12 +625,18 @@ PyMethodDef kMethods[] = {
     {"view", plain(py_view), METH_VARARGS | METH_KEYWORDS,
      "Writes Chrome JSON of a part of a trace, for a viewer; to None, counts it."},
     {"sweep", plain(py_sweep), METH_VARARGS | METH_KEYWORDS,
-     "How long which lanes were open at once; a handle for longs_stream."},
+     "How long which lanes were open at once, a handle for longs_stream; and when those of "
+     "`gather` "
+     "were open in any process, packed, by lane."},
+    {"union_length", py_union_length, METH_O, "How long any of these packed intervals were open."},
     {"stream_words", py_stream_words, METH_VARARGS,
      "The texts of a coded column of a stream that was read to its end; for longs_stream."},
     {"longs_stream", py_longs_stream, METH_O, "An Arrow stream of a table of integers."},
     {"probe", py_probe, METH_O, "What the heads of files say: their kind, clock and run."},
     {"columns", py_columns, METH_NOARGS, "The names of all columns, in their order."},
+    {"calls", py_calls, METH_NOARGS,
+     "What the calls of POSIX and STDIO do: name, role, whether their bytes can be known, and "
+     "whether their first file is written."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -1,5 +1,6 @@
 #include "reader/stream.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <optional>
@@ -162,10 +163,15 @@ class EventStream {
     }
   }
 
-  // Where the calls of the batch lie in their files; in the order of batch.calls.
-  std::vector<Accesses::Found> follow(const Batch& batch, const std::vector<std::size_t>& local) {
+  // Where the calls of the batch lie in their files; in the order of batch.calls, which becomes
+  // that of time: threads that share an open file move one position.
+  std::vector<Accesses::Found> follow(Batch& batch, const std::vector<std::size_t>& local) {
     std::vector<Accesses::Found> found;
     if (batch.calls.empty()) return found;
+    const auto earlier = [](const FileCall& a, const FileCall& b) { return a.ts < b.ts; };
+    if (!std::is_sorted(batch.calls.begin(), batch.calls.end(), earlier)) {
+      std::stable_sort(batch.calls.begin(), batch.calls.end(), earlier);
+    }
     std::vector<std::uint32_t> paths;
     paths.reserve(batch.paths.size());
     for (const auto& path : batch.paths) paths.push_back(accesses_.path(path.first));
@@ -181,7 +187,8 @@ class EventStream {
 
   // The batch's own numbers of texts become those of the stream.
   void encode(Col column, ColumnData& data) {
-    Codes& codes = codes_[column];
+    // Both files of a copy are numbered in one list.
+    Codes& codes = codes_[column == Col::kOther ? Col::kFname : column];
     std::vector<std::int32_t> code_of;
     for (std::size_t i = 0; i + 1 < data.ends.size(); ++i) {
       const auto from = static_cast<std::size_t>(data.ends[i]);
@@ -195,14 +202,14 @@ class EventStream {
     for (std::int32_t& value : data.ints) value = code_of[static_cast<std::size_t>(value)];
   }
 
-  // Transfers have a place, all other rows none.
+  // Transfers have a place, if it is known; all other rows have none.
   template <typename Put>
   static void fill_places(const Batch& batch, const std::vector<Accesses::Found>& found,
                           ColumnData& data, const Put& put) {
     data.valid.assign((static_cast<std::size_t>(batch.rows) + 63) / 64, 0);
     data.nulls = batch.rows;
     for (std::size_t i = 0; i < found.size(); ++i) {
-      if (batch.calls[i].touch != Touch::kTransfer) continue;
+      if (batch.calls[i].second || found[i].position == kUnknown) continue;
       const auto row = static_cast<std::size_t>(batch.calls[i].row);
       data.valid[row / 64] |= std::uint64_t{1} << (row % 64);
       --data.nulls;
@@ -272,6 +279,7 @@ class EventStream {
           data.ints.assign(static_cast<std::size_t>(batch.rows), 0);
           break;
         case Col::kFname:
+        case Col::kOther:
           for (const auto& [text, hashed] : batch.paths) {
             data.words += text;
             data.ends.push_back(static_cast<std::int32_t>(data.words.size()));

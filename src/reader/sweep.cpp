@@ -146,18 +146,7 @@ void Sweep::window(std::int64_t process_number, std::int64_t id, std::int64_t st
 
 void Sweep::tidy(Lane& lane) {
   if (lane.sorted) return;
-  std::vector<Interval>& spans = lane.spans;
-  std::sort(spans.begin(), spans.end(),
-            [](const Interval& a, const Interval& b) { return a.start < b.start; });
-  std::size_t kept = 0;
-  for (const Interval& span : spans) {
-    if (kept != 0 && span.start <= spans[kept - 1].end) {
-      spans[kept - 1].end = std::max(spans[kept - 1].end, span.end);
-    } else {
-      spans[kept++] = span;
-    }
-  }
-  spans.resize(kept);
+  join(lane.spans);
   lane.sorted = true;
 }
 
@@ -214,11 +203,27 @@ Longs Sweep::take(int shift) {
     sums.begin(number, process.windows);
     sweep(process, sums);
     sums.end();
+    for (auto& [lane, open] : process.lanes) {
+      if ((gathered_lanes_ >> lane & 1) == 0) continue;
+      std::vector<Interval>& all = gathered_[lane];
+      all.insert(all.end(), open.spans.begin(), open.spans.end());
+    }
     process = Process();
   }
   processes_.clear();
   last_ = nullptr;
   return out;
+}
+
+std::map<int, std::string> Sweep::take_gathered() {
+  std::map<int, std::string> packed;
+  for (auto& [lane, intervals] : gathered_) {
+    join(intervals);
+    packed.emplace(lane, pack(intervals));
+    intervals = {};
+  }
+  gathered_.clear();
+  return packed;
 }
 
 }  // namespace dft::reader

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "reader/intervals.hpp"
 #include "reader/longs.hpp"
 
 namespace dft::reader {
@@ -23,12 +24,12 @@ class Sweep {
   // Rows (kind, process, key, lanes, ns), of kind 0: the whole process, 1: the window `key`,
   // 2: the piece of 2^shift ns that begins at `key`. Sets that were never open have no row.
   Longs take(int shift);
+  // For these lanes (a set) the next take() also gathers when they were open in any process.
+  void gather(std::int64_t lanes) { gathered_lanes_ = lanes; }
+  // By lane, packed; after take().
+  std::map<int, std::string> take_gathered();
 
  private:
-  struct Interval {
-    std::int64_t start;
-    std::int64_t end;
-  };
   struct Window {
     std::int64_t start;
     std::int64_t end;
@@ -50,6 +51,8 @@ class Sweep {
   static void tidy(Lane& lane);
   static void sweep(Process& process, Sums& sums);
 
+  std::int64_t gathered_lanes_ = 0;
+  std::map<int, std::vector<Interval>> gathered_;
   std::map<std::int64_t, Process> processes_;
   std::int64_t last_number_ = 0;
   Process* last_ = nullptr;

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
             traces,
             threads=args.threads,
             by_file=True,
-            by_path=False,
+            by_path=True,  # bytes of pipes are told apart by their names
             samples=max(args.lines, 0),
             progress=bar.callback,
         )

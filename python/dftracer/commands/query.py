@@ -59,6 +59,7 @@ FILE_COLUMNS = {
     "writes": "bigint",
     "read_bytes": "hugeint",
     "write_bytes": "hugeint",
+    "mapped_bytes": "hugeint",
 }
 HOST_COLUMNS = {"host": "varchar", "hhash": "varchar", "processes": "bigint", "events": "hugeint"}
 
@@ -245,6 +246,7 @@ def add_small_tables(connection: Any, found: TraceSummary) -> None:
             file.writes,
             file.read_bytes,
             file.write_bytes,
+            file.mapped_bytes,
         )
         for file in found.used
     ]

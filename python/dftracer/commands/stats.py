@@ -45,9 +45,10 @@ def run(args: argparse.Namespace) -> int:
     traces = reading.open_traces(args, strangers=True)
     wanted = args.by or ["name", "process", "file"]
     with reading.progress(traces) as bar:
-        found = summarise_all(
-            traces, threads=args.threads, by_path="file" in wanted, progress=bar.callback
-        )
+        # Which bytes went through pipes shows only by their files.
+        found = summarise_all(traces, threads=args.threads, by_path=True, progress=bar.callback)
+    if "file" not in wanted:
+        found.used = []
     if args.json:
         print(json.dumps(as_json(found, args.sort), indent=1))
         return reading.tell_damage(found.damage)
@@ -93,13 +94,17 @@ def _ordered(rows: Rows, sort: str, top: int = 0) -> list[Row | Process | UsedFi
 
     def weight(row: Row | Process | UsedFile) -> int:
         count = row.events if isinstance(row, Process) else row.count
-        weights = {"time": row.total, "count": count, "bytes": row.read_bytes + row.write_bytes}
+        weights = {"time": row.total, "count": count, "bytes": _sum(row)}
         return -weights.get(sort, 0)
 
     def key(row: Row | Process | UsedFile) -> tuple[int, tuple[str, ...]]:
         return weight(row), name(row)
 
     return heapq.nsmallest(top, rows, key) if 0 < top < len(rows) else sorted(rows, key=key)
+
+
+def _sum(row: Row | Process | UsedFile) -> int:
+    return (row.read_bytes or 0) + (row.write_bytes or 0)
 
 
 NAME_COLUMNS = (
@@ -133,6 +138,7 @@ FILE_COLUMNS = (
     Column("read", rank=1),
     Column("writes", rank=2),
     Column("written", rank=1),
+    Column("mapped", rank=3),
 )
 
 
@@ -149,7 +155,7 @@ def _name_cells(rows: Rows) -> list[list[str]]:
                     *map(duration, times),
                     *(duration(value, 2) for value in (row.p50, row.p90, row.p99)),
                     duration(row.longest),
-                    *_moved(row.read_bytes, row.write_bytes),
+                    *_moved(row),
                 ]
             )
     return cells
@@ -167,7 +173,7 @@ def _process_cells(rows: Rows) -> list[list[str]]:
                     f"{row.events:,}",
                     str(row.threads),
                     duration(row.total),
-                    *_moved(row.read_bytes, row.write_bytes),
+                    *_moved(row),
                 ]
             )
     return cells
@@ -177,15 +183,26 @@ def _file_cells(rows: Rows) -> list[list[str]]:
     cells = []
     for row in rows:
         if isinstance(row, UsedFile):
-            read, written = _moved(row.read_bytes, row.write_bytes)
+            read, written = _moved(row)
             counts = [f"{row.count:,}", duration(row.total)]
             reads = [f"{row.reads:,}", read, f"{row.writes:,}", written]
-            cells.append([row.path, *counts, *reads])
+            cells.append([row.path, *counts, *reads, _amount(row.mapped_bytes, 0)])
     return cells
 
 
-def _moved(read: int, written: int) -> list[str]:
-    return [size(number) if number else "" for number in (read, written)]
+def _moved(row: Row | Process | UsedFile) -> list[str]:
+    return [
+        _amount(row.read_bytes, row.read_unknown),
+        _amount(row.write_bytes, row.write_unknown),
+    ]
+
+
+def _amount(number: int | None, unknown: int) -> str:
+    if number is None:
+        return "unknown"
+    if not number:
+        return ""
+    return f"≥ {size(number)}" if unknown else size(number)
 
 
 def _print_table(columns: Sequence[Column], cells: list[list[str]], hidden: int) -> None:
@@ -216,5 +233,13 @@ def _print_end(found: TraceSummary, files: int) -> None:
     if lost:
         parts.append(f"{lost:,} events lost")
     print(", ".join(parts))
+    pipes = [
+        f"{_amount(found.pipes[f'{way}_bytes'], found.pipes[f'{way}_unknown'])} {verb}"
+        for way, verb in (("read", "read"), ("write", "written"))
+        if found.pipes[f"{way}_bytes"] or found.pipes[f"{way}_unknown"]
+    ]
+    if pipes:
+        what = "through pipes, sockets and terminals, in no sum of names and processes"
+        print(f"{what}: {', '.join(pipes)}")
     for line in reading.run_lines(several):
         print(line)

@@ -26,8 +26,12 @@ class Row:
     p50: int = 0
     p90: int = 0
     p99: int = 0
-    read_bytes: int = 0
-    write_bytes: int = 0
+    # Of files, not of pipes and the like; None if only calls moved any whose bytes nobody can know.
+    read_bytes: int | None = 0
+    write_bytes: int | None = 0
+    # Calls that moved bytes of which the trace does not tell how many.
+    read_unknown: int = 0
+    write_unknown: int = 0
 
 
 @dataclass
@@ -48,8 +52,10 @@ class Process:
     events: int = 0
     records: int = 0
     total: int = 0
-    read_bytes: int = 0
-    write_bytes: int = 0
+    read_bytes: int | None = 0  # as in Row
+    write_bytes: int | None = 0
+    read_unknown: int = 0
+    write_unknown: int = 0
     first: int | None = None
     last: int | None = None
     start: int | None = None  # of its first `start` record
@@ -80,8 +86,11 @@ class UsedFile:
     total: int
     reads: int
     writes: int
-    read_bytes: int
-    write_bytes: int
+    read_bytes: int | None
+    write_bytes: int | None
+    read_unknown: int = 0
+    write_unknown: int = 0
+    mapped_bytes: int = 0  # lengths of its mappings
 
 
 @dataclass
@@ -147,6 +156,9 @@ class TraceSummary:
     processes: list[Process]
     used: list[UsedFile]
     hosts: dict[str, str]
+    # What went through pipes, sockets and terminals, which `rows` and `processes` leave out. Known
+    # if the summary is by path.
+    pipes: dict[str, Any] = field(default_factory=dict)
     events: int = 0
     records: int = 0
     size: int = 0
@@ -196,8 +208,8 @@ def summary_of(found: dict[str, Any], *, by_file: bool = False) -> TraceSummary:
             item["total_ns"],
             item["reads"],
             item["writes"],
-            item["read_bytes"],
-            item["write_bytes"],
+            **_bytes(item),
+            mapped_bytes=item["mapped_bytes"],
         )
         for item in found["paths"]
     ]
@@ -212,6 +224,7 @@ def summary_of(found: dict[str, Any], *, by_file: bool = False) -> TraceSummary:
         processes,
         used,
         found["hosts"],
+        _bytes(found["pipes"]),
         events=found["total"]["events"],
         records=found["total"]["records"],
         size=sum(file.size for file in files),
@@ -255,9 +268,18 @@ def _row(item: dict[str, Any]) -> Row:
         p50=item["p50_ns"],
         p90=item["p90_ns"],
         p99=item["p99_ns"],
-        read_bytes=item["read_bytes"],
-        write_bytes=item["write_bytes"],
+        **_bytes(item),
     )
+
+
+def _bytes(item: dict[str, Any]) -> dict[str, Any]:
+    """Sums of which nothing is known are None, not 0."""
+    found = {}
+    for way in ("read", "write"):
+        total, unknown = item[f"{way}_bytes"], item[f"{way}_unknown"]
+        found[f"{way}_bytes"] = None if unknown and not total else total
+        found[f"{way}_unknown"] = unknown
+    return found
 
 
 def _check_totals(files: list[Summary], damage: Damage) -> None:

@@ -1,0 +1,24 @@
+// Sets of disjoint intervals, packed: the time in which something was open, to be joined with that
+// of other processes, also from other machines. Exact, in a few bytes an interval. Any thread.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dft::reader {
+
+struct Interval {
+  std::int64_t start;
+  std::int64_t end;  // outside
+};
+
+// Sorts, and joins what overlaps or touches.
+void join(std::vector<Interval>& intervals);
+// Of joined intervals.
+std::string pack(const std::vector<Interval>& joined);
+// The length of the union of several packed sets. Throws std::runtime_error if one is not packed.
+std::uint64_t union_length(std::span<const std::string_view> packed);
+
+}  // namespace dft::reader
