@@ -72,6 +72,13 @@ def binary_size(number: int) -> str:
     return f"{number} B"
 
 
+def amount(number: float | None, unknown: int = 0) -> str:
+    """Of bytes that calls moved: `unknown` of these calls moved more, nobody knows how much."""
+    if number is None:
+        return "unknown"
+    return f"≥ {size(number)}" if unknown and number else size(number)
+
+
 def rate(bytes_per_second: float) -> str:
     return f"{size(bytes_per_second)}/s"
 

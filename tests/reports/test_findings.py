@@ -118,6 +118,7 @@ def reads_again(place: Path, again: int, piece: int = 1 << 20, dur: int = 10_000
         for _ in range(pieces):
             program.read("/d/a", piece, dur)
             program.now += 20_000
+        program.span("POSIX", "close", 5, file="/d/a", ret=0)
     program.write(place)
 
 

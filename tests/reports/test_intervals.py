@@ -22,7 +22,7 @@ def table(rows: list[Span]) -> pa.Table:
 
 def sweep(spans: list[Span], windows: list[Span], shift: int) -> Counter[tuple[int, ...]]:
     """(kind, process, key, lanes) to time."""
-    found = pa.table(Longs(_reader.sweep(table(spans), table(windows), shift=shift)))
+    found = pa.table(Longs(_reader.sweep(table(spans), table(windows), shift=shift)[0]))
     names = ("kind", "process", "key", "lanes", "ns")
     rows = list(zip(*(found[name].to_pylist() for name in names)))
     keys = [row[:4] for row in rows]

@@ -29,6 +29,7 @@ _UNTRACED = {
 }
 _COUNTS = ("calls", "filtered", "read_seen", "read_total", "write_seen", "write_total")
 _ENOUGH = 1_000_000  # bytes from which on a gap is worth a word
+_RING = "anon_inode:[io_uring]"
 
 
 @dataclass
@@ -49,6 +50,8 @@ class Sums:
     untraced: Counter[tuple[str, int]] = field(default_factory=Counter)
     children: set[int] = field(default_factory=set)
     paths: dict[str, str] = field(default_factory=dict)
+    mapped: Counter[str] = field(default_factory=Counter)  # bytes, by file
+    rings: int = 0
 
     @property
     def events(self) -> int:
@@ -84,7 +87,7 @@ def check_traces(paths: Sequence[str], *, recover: bool) -> Iterator[Check]:
         yield _no_files(paths, alive)
         return
     sums = _read(traces)
-    for check in (_files, _processes, _events, _lost, _untraced, _filtered, _gap, _share):
+    for check in (_files, _processes, _events, _lost, _untraced, _filtered, _unseen, _gap, _share):
         yield from check(sums)
 
 
@@ -153,9 +156,22 @@ def _note(sums: Sums, record: dict[str, Any]) -> None:
     if record.get("ph") == "M":
         return
     sums.names[(category, name)] += 1
+    if name in ("mmap", "mmap64", "io_uring_setup") and category == "POSIX":
+        _note_unseen(sums, name, args)
     if "untraced" in args:
         program = args.get("file") or sums.paths.get(str(args.get("fhash")), "?")
         sums.untraced[(os.path.basename(str(program)), _number(args["untraced"]))] += 1
+
+
+def _note_unseen(sums: Sums, name: str, args: dict[str, Any]) -> None:
+    """What moves bytes without a call. A ring is known by its setup, or by its mapping."""
+    path = sums.paths.get(str(args.get("fhash")), "")
+    if name == "io_uring_setup":
+        sums.rings += _number(args.get("ret", 0)) >= 0
+    elif path == _RING:
+        sums.rings = max(sums.rings, 1)
+    elif "errno" not in args and path.startswith("/"):
+        sums.mapped[path] += _number(args.get("length"))
 
 
 def _number(value: object) -> int:
@@ -224,7 +240,35 @@ def _filtered(sums: Sums) -> Iterator[Check]:
         yield ok("filter", text)
 
 
+def _unseen(sums: Sums) -> Iterator[Check]:
+    if sums.rings:
+        yield warn(
+            "io_uring",
+            "the program used io_uring: what it reads and writes that way is neither recorded nor "
+            "in the kernel's count (see docs/interception.md)",
+        )
+    mapped = sum(sums.mapped.values())
+    if mapped:
+        (most, length), *_ = sums.mapped.most_common(1)
+        text = (
+            f"{bytes_text(mapped)} of {counted(len(sums.mapped), 'file')} were mapped into memory"
+        )
+        if mapped > _ENOUGH:
+            yield warn(
+                "mapped",
+                f"{text}: what is read and written there is not seen. Most of it is {most} "
+                f"({bytes_text(length)})",
+            )
+        else:
+            yield ok("mapped", text)
+
+
 def _gap(sums: Sums) -> Iterator[Check]:
+    unseen = []
+    if sums.rings:
+        unseen.append("io_uring")
+    if sum(sums.mapped.values()) > _ENOUGH:
+        unseen.append("mapped memory")
     for what, verb in (("read", "read"), ("write", "written")):
         seen, total = sums.counts[f"{what}_seen"], sums.counts[f"{what}_total"]
         if total == 0 and seen == 0:
@@ -233,9 +277,11 @@ def _gap(sums: Sums) -> Iterator[Check]:
         if total > _ENOUGH and seen < total / 2:
             yield warn(
                 "gap",
-                f"{text}: the rest is I/O that is not seen (io_uring, system calls of the "
-                "program's own, see docs/interception.md)",
+                f"{text}: the rest is I/O that is not seen (system calls of the program's own, see "
+                "docs/interception.md)",
             )
+        elif unseen:
+            yield warn("gap", f"{text}; what went through {' and '.join(unseen)} is in neither")
         else:
             yield ok("gap", text)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from dftracer._format import counted, size
 from dftracer.reports import findings
 from dftracer.reports.bounds import bound_by
 from dftracer.reports.clocks import apart, compare
@@ -15,6 +17,8 @@ from dftracer.trace.table import Damage
 
 # Categories of calls, which are recorded without a word from the program.
 _CALLS = re.compile(r"(POSIX|STDIO)( pipe| lock)?$")
+# What the kernel calls a queue of io_uring.
+RING = "anon_inode:[io_uring]"
 
 
 def make_report(files: Sequence[Path], *, threads: int = 0, cluster: str | None = None) -> Report:
@@ -51,6 +55,26 @@ def _joined(damages: Sequence[Damage]) -> Damage:
     return whole
 
 
+def _unseen_bytes(tables: dict[str, Table], facts: dict[str, Any]) -> list[str]:
+    """What moves bytes and cannot be counted."""
+    texts = []
+    mapped = sum(1 for file in tables["files"] if file["mapped_bytes"] and "/" in file["fname"])
+    if facts["mapped_bytes"]:
+        texts.append(
+            f"reads and writes of mapped memory ({size(facts['mapped_bytes'])} of "
+            f"{counted(mapped, 'file')} mapped)"
+        )
+    rings = any(call["name"] == "io_uring_setup" for call in tables["calls"])
+    if rings or any(file["fname"] == RING for file in tables["files"]):
+        texts.append("what was read and written through io_uring")
+    unknown = [call for call in tables["calls"] if call["class"] == "io" and call["unknown"]]
+    if unknown:
+        names = ", ".join(call["name"] for call in unknown[:3])
+        number = sum(call["unknown"] for call in unknown)
+        texts.append(f"the bytes of {counted(number, 'call')} that do not tell them ({names})")
+    return texts
+
+
 def _say_what_is_missing(tables: dict[str, Table]) -> None:
     """Fills not_traced: a column of the overview that takes a look at the other tables."""
     overview = tables["overview"]
@@ -68,6 +92,7 @@ def _say_what_is_missing(tables: dict[str, Table]) -> None:
             texts.append("no compute regions (annotate with ai, or `dftracer run --torch`)")
         elif "compute" in classes and not tables["steps"].rows:
             texts.append("no training steps (no event carries one)")
+    texts += _unseen_bytes(tables, facts)
     if facts["lost"]:
         texts.append(f"{facts['lost']:,} events that were lost while recording")
     if facts["damaged"]:

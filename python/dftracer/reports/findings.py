@@ -31,6 +31,8 @@ FLOOR = 1_000_000
 # What of a step is the rank's own.
 OWN = ("own time", "fetch time", "compute time")
 RESTARTED = "started anew for each pass over the data (persistent_workers is off)"
+# Of calls: what they do, where they neither move data nor wait for it.
+METADATA = ("open", "close", "duplicate", "seek", "map", "metadata")
 
 Row = dict[str, Any]
 
@@ -341,7 +343,7 @@ def rereads(facts: Facts) -> Case | None:
 
 
 def metadata_storm(facts: Facts) -> Case | None:
-    meta = facts.calls(lambda call: call["bandwidth"] is None and call["name"] not in SYNCS)
+    meta = facts.calls(lambda call: call["role"] in METADATA)
     count = _total(meta, "count")
     every = _total(facts.calls(lambda call: True), "count")
     if count < MANY or not facts.exposed:
@@ -362,9 +364,11 @@ def metadata_storm(facts: Facts) -> Case | None:
 
 
 def random_access(facts: Facts) -> Case | None:
-    files = [file for file in facts.tables["files"] if file["random"]]
+    # Of a file that was mostly mapped, the calls say little.
+    told = [file for file in facts.tables["files"] if file["pattern"] != "mapped"]
+    files = [file for file in told if file["random"]]
     jumps = _total(files, "random")
-    every = sum(f["sequential"] + f["strided"] + f["random"] for f in facts.tables["files"])
+    every = sum(file["sequential"] + file["strided"] + file["random"] for file in told)
     if jumps < MANY or 2 * jumps < every or not facts.exposed:
         return None
     taken = _total(files, "random_ns")

@@ -11,7 +11,7 @@ from importlib.resources import files as package_files
 from typing import TYPE_CHECKING, Any
 
 from dftracer._files import create, file_mode
-from dftracer._format import count, counted, duration, percent, rate, size
+from dftracer._format import amount, count, counted, duration, percent, rate, size
 from dftracer.reports import units
 from dftracer.reports.figures import HEAT, NARROW_LABEL, ROLES, Figure, figures, labels
 from dftracer.reports.markup import attribute, escaped, prose, share_bar, table_html
@@ -290,8 +290,16 @@ def _overview(report: Report) -> str:
             ", ".join(filter(None, [*places, some(facts["threads"], "thread")])),
         ),
         ("Events", count(facts["events"] or 0), lost + recovered),
-        ("Read", size(facts["read_bytes"] or 0), over_the_job(facts["read_bytes"])),
-        ("Written", size(facts["write_bytes"] or 0), over_the_job(facts["write_bytes"])),
+        (
+            "Read",
+            amount(facts["read_bytes"], facts["read_unknown"] or 0),
+            over_the_job(facts["read_bytes"]),
+        ),
+        (
+            "Written",
+            amount(facts["write_bytes"], facts["write_unknown"] or 0),
+            over_the_job(facts["write_bytes"]),
+        ),
         (
             "I/O time",
             duration(io),

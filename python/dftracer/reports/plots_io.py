@@ -39,6 +39,8 @@ CLASSES = ("io", "compute", "communication", "transfer", "checkpoint", "fetch")
 CLASS_NAMES = {"io": "I/O", "fetch": "loading data", "other": "everything else"}
 # From orderly to random, as the legend lists them.
 PATTERNS = ("whole", "sequential", "strided", "mixed", "random")
+# Of transfers: what they are called, and their colour.
+DIRECTIONS = {"read": ("read", "read"), "write": ("written", "write"), "copy": ("copied", "s3")}
 
 
 def timeline(report: Report) -> Figure | None:
@@ -57,17 +59,20 @@ def timeline(report: Report) -> Figure | None:
     x = _rounded([(start - origin) / scale for start in starts])
     classes = {row["cat"]: row["class"] for row in report.table("layers")}
 
-    def sums(column: str, cat: str | None = None) -> list[int]:
+    def sums(column: str, cat: str | None = None, among: frozenset[str] | None = None) -> list[int]:
         found = [0] * len(grid)
         for row in rows:
-            if cat in (None, row["cat"]) and row["start_ns"] in place:
+            if cat not in (None, row["cat"]) or (among is not None and row["cat"] not in among):
+                continue
+            if row["start_ns"] in place:
                 found[place[row["start_ns"]]] += row[column] or 0
         return found
 
     def sums_of(column: str, cats: Sequence[str]) -> list[int]:
         return [sum(values) for values in zip(*(sums(column, cat) for cat in cats))]
 
-    moved = {"read": sums("read_bytes"), "write": sums("write_bytes")}
+    io = _io_categories(report)
+    moved = {way: sums(f"{way}_bytes", among=io) for way in ("read", "write")}
     views = []
     if any(map(any, moved.values())):
         views.append(_bandwidth(x, length, moved))
@@ -87,7 +92,7 @@ def timeline(report: Report) -> Figure | None:
             ("start_ns", "int", "beginning of the piece, from the first event on"),
             ("dur_ns", "int", "its length; of the first, from the first event on"),
             ("events", "int", "that began in it"),
-            ("read_bytes", "int", "read, spread evenly over each call's time"),
+            ("read_bytes", "int", "of files, read: spread evenly over each call's time"),
             ("write_bytes", "int", "written, likewise"),
             ("busy_ns", "int", "sum of the parts of spans that lie in it"),
         ],
@@ -103,6 +108,11 @@ def timeline(report: Report) -> Figure | None:
         table,
         origin=origin,
     )
+
+
+def _io_categories(report: Report) -> frozenset[str]:
+    """Those whose bytes are I/O: what goes through pipes and the like is not."""
+    return frozenset(row["cat"] for row in report.table("layers") if row["class"] == "io")
 
 
 def _bandwidth(x: Sequence[float], length: int, moved: dict[str, list[int]]) -> View:
@@ -273,7 +283,8 @@ def latencies(report: Report) -> Figure | None:
 
 
 def sizes(report: Report) -> Figure | None:
-    rows = [row for row in report.table("sizes") if row["upper"]]
+    io = _io_categories(report)
+    rows = [row for row in report.table("sizes") if row["upper"] and row["cat"] in io]
     if not rows:
         return None
     bins = _without_gaps(sorted({(row["lower"], row["upper"]) for row in rows}))
@@ -281,7 +292,7 @@ def sizes(report: Report) -> Figure | None:
     names = [binary_size(lower) for lower, _ in bins]
     views = []
     for view, column in (("Calls", "count"), ("Bytes", "bytes"), ("Time", "total_ns")):
-        sums = {"read": [0] * len(bins), "write": [0] * len(bins)}
+        sums = {way: [0] * len(bins) for way in DIRECTIONS}
         for row in rows:
             if row["direction"] in sums:
                 sums[row["direction"]][places[row["lower"], row["upper"]]] += row[column] or 0
@@ -294,8 +305,8 @@ def sizes(report: Report) -> Figure | None:
         write = {"count": count, "bytes": size, "total_ns": duration}[column]
         data = [
             bars(
-                {"read": "read", "write": "written"}[key],
-                key,
+                DIRECTIONS[key][0],
+                DIRECTIONS[key][1],
                 range(len(bins)),
                 _rounded([value / scale for value in values]),
                 "%{customdata}<extra></extra>",

@@ -60,9 +60,14 @@ events int records of what the programs did
 lost int events that were given up while recording
 recovered int processes that died and whose trace was finished afterwards
 damaged int places of the files that could not be read
-read_bytes int bytes that I/O calls read
-write_bytes int bytes that I/O calls wrote
+read_bytes int bytes of files that I/O calls read; None if only calls of unknown size read
+write_bytes int bytes of files that I/O calls wrote; likewise
+read_unknown int calls that read a number of bytes which the trace does not tell
+write_unknown int likewise, of calls that write
+mapped_bytes int lengths of the mappings of files: what is read and written there is not seen
 io_ns int time in which at least one I/O call was open, summed over processes
+any_ns int time in which at least one process had an I/O call open
+bandwidth float bytes read and written per second of any_ns
 compute_ns int likewise, of computing
 hidden_io_ns int time of I/O during which the same process computed
 unhidden_io_ns int io_ns - hidden_io_ns
@@ -123,9 +128,9 @@ compute_ns int time in which at least one of its threads computed
 hidden_io_ns int time of both
 unhidden_io_ns int io_ns - hidden_io_ns
 overlap_percent float hidden_io_ns of io_ns
-read_bytes int bytes that its I/O calls read
-write_bytes int bytes that its I/O calls wrote
-ops int its I/O calls
+read_bytes int bytes of files that its I/O calls read; None if only calls of unknown size read
+write_bytes int bytes of files that its I/O calls wrote; likewise
+ops int its I/O calls, on files
 lost int events that were given up
 ended text cleanly, recovered, or not known
 trace text the file
@@ -151,9 +156,10 @@ class text what its time counts as: compute, communication, transfer, checkpoint
 events int how many
 total_ns int sum of durations: nested and parallel spans count each
 union_ns int time in which at least one was open, summed over processes
+any_ns int time in which at least one process had an I/O call of it open; 0 if it is no I/O
 read_bytes int bytes read
 write_bytes int bytes written
-bandwidth float bytes moved in a second of union_ns
+bandwidth float bytes read and written per second of any_ns
 files int files that they named
 processes int that have such events
 overlap_percent float part of union_ns during which the same process computed
@@ -165,6 +171,7 @@ overlap_percent float part of union_ns during which the same process computed
 cat text the category
 name text of the call, region or operation
 class text what its time counts as
+role text what the call does: read, write, copy, collect, open, close, map, sync, lock, ...
 count int how many
 errors int that failed: errno was set, or the result of an I/O call was negative
 error_ns int sum of the durations of these
@@ -175,16 +182,18 @@ p50_ns int half were shorter; percentiles are right to 1.6 %
 p90_ns int nine in ten were shorter
 p99_ns int 99 in a hundred were shorter
 max_ns int the longest
-read_bytes int bytes read
-write_bytes int bytes written
-bandwidth float bytes moved in a second of total_ns
+read_bytes int bytes read; None if the trace does not tell
+write_bytes int bytes written; likewise
+unknown int calls that moved a number of bytes which the trace does not tell
+mapped_bytes int lengths of the mappings that it made
+bandwidth float bytes moved per second of total_ns
 mean_size float bytes a call, of those that moved any
 """,
     ),
     "sizes": (
         "how large the transfers of a call were; calls that moved nothing have lower = upper = 0",
         """
-direction text read or write
+direction text read, write, or copy (from one file to another)
 cat text the category
 name text of the call
 lower int smallest size of this row
@@ -261,18 +270,21 @@ fname text its path
 opens int calls that open it
 reads int calls that read
 writes int calls that write
-metadata int all other calls: close, stat, seek, unlink, sync, ...
-read_bytes int bytes read
-write_bytes int bytes written
+metadata int close, stat, seek, unlink, sync, ...: no locks, no asynchronous requests
+read_bytes int bytes read; None if only calls of unknown size read it
+write_bytes int bytes written; likewise
+read_unknown int calls that read a number of bytes which the trace does not tell
+write_unknown int likewise, of calls that write
+mapped_bytes int lengths of its mappings: what is read and written there is not seen
 total_ns int sum of the durations of all these calls
 mean_size float bytes a call that moved any
-sequential int transfers that began where the one before ended, same process and thread
+sequential int transfers that began where the one before ended, see "Files"
 strided int that began a constant distance after the one before
-random int all other transfers but the first
+random int all other transfers but the first, and but those whose place is not known
 random_ns int sum of the durations of these
-pattern text sequential, strided, random, mixed, whole (one transfer a pass), or none
+pattern text sequential, strided, random, mixed, whole (one a pass), mapped, unknown, none
 extent_bytes int the highest offset that was reached
-reread_bytes int bytes read beyond that: so many, at least, were read more than once
+reread_bytes int bytes read beyond that, of those whose place is known: at least so many twice
 processes int that used it
 """,
     ),

@@ -25,16 +25,17 @@ from dftracer.trace.table import Damage, Longs, Trace
 INSTALL = "DuckDB is not installed: pip install 'pydftracer[report]'"
 SQL = Path(__file__).with_name("sql")
 COLUMNS = (
-    *("name", "cat", "ph", "ts", "dur", "tid", "process", "fname", "ret", "errno"),
-    *("epoch", "step", "bytes", "position", "access", "args"),
+    *("name", "cat", "ph", "ts", "dur", "tid", "process", "fname", "other", "ret", "errno"),
+    *("epoch", "step", "bytes", "read_bytes", "write_bytes", "mapped_bytes"),
+    *("position", "access", "args"),
 )
 PARTIALS = (
     *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
-    *("files", "users", "torch_ops", "work", "costs", "evaluations"),
+    *("files", "users", "torch_ops", "work", "costs", "evaluations", "moved"),
 )
 # Tables of a block that lead from its events to its steps, each made from those before it.
-STAGES = ("kinds", "lanes", "marks", "trainers", "units", "windows")
-BY_PROCESS = ("times", "steps", "heat", "work", "evaluations")
+STAGES = ("lanes", "marks", "trainers", "units", "windows")
+BY_PROCESS = ("times", "steps", "heat", "work", "evaluations", "moved")
 FINALS = (
     *("overview", "runs", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
     *("steps", "timeline", "heat", "files", "directories", "costs", "stragglers", "torch_ops"),
@@ -74,10 +75,11 @@ LIFE = 1 << 30
 TABLES = {
     "p_processes": """process bigint, pid bigint, ppid bigint, host varchar, rank bigint,
         name varchar, command varchar, events bigint, threads bigint, first_ns bigint,
-        last_ns bigint,
-        read_bytes bigint, write_bytes bigint, lost bigint, starts bigint, ends bigint,
+        last_ns bigint, lost bigint, starts bigint, ends bigint,
         recovered boolean, trace varchar, began_ns bigint, ended_ns bigint, cpu_ns bigint,
         run varchar""",
+    # When I/O calls of a category were open in any process: intervals, packed by the reader.
+    "p_open": "cat varchar, intervals blob",
     "p_blocks": "files bigint, damaged bigint, first_ns bigint, last_ns bigint",
 }
 
@@ -115,6 +117,7 @@ class Store:
             self.run(f"set memory_limit = '{memory}'")
             # A trace has an order of its own in ts; keeping that of the file costs memory.
             self.run("set preserve_insertion_order = false")
+            self.run(_roles())
             self.run(statement("vocabulary"))
             for name, columns in TABLES.items():
                 self.run(f"create table {name} ({columns})")
@@ -175,7 +178,7 @@ class Store:
             time_unit="ns",
             summary=True,
             explain=explain,
-            coded=("cat", "name", "fname", "access"),
+            coded=("cat", "name", "fname", "other", "access"),
         )
         # On disk DuckDB compresses; that is worth its time only if there is much.
         large = sum(file.stat().st_size for file in files if file.exists()) > LARGE
@@ -193,6 +196,10 @@ class Store:
             self.connection.unregister("words")
         self.run(statement("pipes", events=events, pipe=PIPE))
         self.run(statement("locks", events=events, lock=LOCK, calls=LOCKS, commands=LOCK_COMMANDS))
+        kinds = statement("kinds", pipe=PIPE, lock=LOCK, life=LIFE)
+        self.run(f"create or replace table kinds as {kinds}")
+        self.run(f"create or replace table copies as {statement('copies')}")
+        self.run(statement("copied_pipes", events=events, pipe=PIPE))
         found = trace.found
         assert found is not None  # the stream has been read to its end
         summary = summary_of(found)
@@ -213,7 +220,6 @@ class Store:
         self.fill("p_blocks", [(len(files), damaged, *times)])
         shift = piece_shift(*times) if times[0] is not None else 0
         self._sweep(shift)
-        self.run(statement("pipe_bytes", base=base, pipe=PIPE))
         existing = {row[0] for row in self.rows("select table_name from duckdb_tables()")}
         for name in PARTIALS:
             sql = statement(
@@ -225,7 +231,7 @@ class Store:
                 self.run(f"insert into p_{name} by name {sql}")
             else:
                 self.run(f"create table p_{name} as {sql}")
-        for name in (*STAGES, "sweep", "masks", *WORDS.values()):
+        for name in ("kinds", "copies", *STAGES, "sweep", "masks", *WORDS.values()):
             self.run(f"drop table {name}")
         if large:
             self.run("drop view e")
@@ -269,6 +275,7 @@ class Store:
             "create or replace table sweep (pass bigint, kind bigint, process bigint, key bigint, "
             "lanes bigint, ns bigint)"
         )
+        io = dict(self.rows("select bit, cat from lanes where class = 'io'"))
         (last,) = self.rows("select max(pass) from lanes")
         counts = self.rows("select process, count(*) from e where dur > 0 group by 1 order by 1")
         for number in range((last[0] or 0) + 1):
@@ -287,8 +294,11 @@ class Store:
                     "select process::bigint, id::bigint, start, stop from windows "
                     f"where {number} = 0 and process between {low} and {high}"
                 )
-                swept = Longs(_reader.sweep(spans, windows, shift=shift))
-                self.connection.register("swept", swept)
+                found, intervals = _reader.sweep(
+                    spans, windows, shift=shift, gather=sum(1 << lane for lane in io if number == 0)
+                )
+                self.connection.register("swept", Longs(found))
+                self.fill("p_open", [(io[lane], packed) for lane, packed in intervals.items()])
                 self.run(f"insert into sweep select {number}, * from swept")
                 self.connection.unregister("swept")
 
@@ -300,6 +310,7 @@ class Store:
         ((first, last),) = self.rows("select min(first_ns), max(last_ns) from p_blocks")
         shift = piece_shift(first, last) if first is not None else 0
         self.run(f"create or replace table percentiles as {statement('final/percentiles')}")
+        self._join_open_times()
         found = {}
         for name in FINALS:
             columns = ", ".join(f'"{column.name}"' for column in SCHEMAS[name].columns)
@@ -307,6 +318,18 @@ class Store:
                 f"select {columns} from ({statement(f'final/{name}', k=shift)})"
             )
         return found
+
+    def _join_open_times(self) -> None:
+        """How long any process had an I/O call open: of each category, and of all together."""
+        self.run("create or replace table open_times (cat varchar, any_ns bigint)")
+        sets: dict[str | None, list[bytes]] = {None: []}
+        for cat, packed in self.rows("from p_open"):
+            sets.setdefault(cat, []).append(packed)
+            sets[None].append(packed)
+        self.fill(
+            "open_times",
+            [(cat, min(_reader.union_length(each), MOST)) for cat, each in sets.items()],
+        )
 
     def _number_processes(self) -> None:
         """In the order of the files; those that only metadata speak of are left out."""
@@ -342,6 +365,14 @@ def _quoted(words: Iterable[str]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
+def _roles() -> str:
+    """The reader's list of calls, as a view."""
+    rows = ", ".join(
+        f"('{name}', '{role}', {written})" for name, role, _, written in _reader.calls()
+    )
+    return f"create or replace view roles as from (values {rows}) v(name, role, first_is_written)"
+
+
 def _process_row(number: int, process: Process, ahead: int = 0) -> tuple[Any, ...]:
     def moment(time: int | None) -> int | None:
         return None if time is None else time - ahead
@@ -358,8 +389,6 @@ def _process_row(number: int, process: Process, ahead: int = 0) -> tuple[Any, ..
         process.threads,
         moment(process.first),
         moment(process.last),
-        min(process.read_bytes, MOST),
-        min(process.write_bytes, MOST),
         min(process.lost, MOST),
         process.starts,
         process.ends,

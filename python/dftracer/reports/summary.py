@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dftracer._format import counted, duration, percent, rate, size
+from dftracer._format import amount, counted, duration, percent, rate, size
 from dftracer._layout import Column, name_column, table, wrap
 from dftracer._names import shorten
 from dftracer.reports.model import Report
@@ -75,7 +75,7 @@ def _head(report: Report) -> list[tuple[str, str]]:
     if facts["bound_by"] and not training:
         lines.append(("time", facts["bound_by"]))
     lines += training
-    if facts["io_ns"] or facts["read_bytes"] or facts["write_bytes"]:
+    if facts["io_ns"] or facts["read_bytes"] != 0 or facts["write_bytes"] != 0:
         lines.append(("I/O", _io(report, facts)))
     lines += [("not seen", part) for part in (facts["not_traced"] or "").split("; ") if part]
     return lines
@@ -139,14 +139,15 @@ def _training(report: Report) -> list[tuple[str, str]]:
 
 def _io(report: Report, facts: Row) -> str:
     calls = [row for row in report.calls if row["class"] == "io"]
-    busy = facts["io_ns"]
-    moved = facts["read_bytes"] + facts["write_bytes"]
     text = (
-        f"read {size(facts['read_bytes'])}, wrote {size(facts['write_bytes'])} in "
-        f"{counted(sum(row['count'] for row in calls), 'call')}, {duration(busy)}"
+        f"read {amount(facts['read_bytes'], facts['read_unknown'])}, "
+        f"wrote {amount(facts['write_bytes'], facts['write_unknown'])} in "
+        f"{counted(sum(row['count'] for row in calls), 'call')}"
     )
-    if busy and moved:
-        text += f", {rate(moved * 1e9 / busy)}"
+    if facts["bandwidth"]:
+        text += f", {rate(facts['bandwidth'])} over {duration(facts['any_ns'])} with a call open"
+    elif facts["any_ns"]:
+        text += f", {duration(facts['any_ns'])} with a call open"
     computing = [row for row in report.processes if row["compute_ns"] and row["io_ns"]]
     io = sum(row["io_ns"] for row in computing)
     if io:
@@ -216,8 +217,8 @@ def _layers(report: Report) -> list[tuple[str, ...]]:
                 f"{row['events']:,}",
                 duration(row["total_ns"]),
                 duration(row["union_ns"]),
-                size(row["read_bytes"]) if io else "",
-                size(row["write_bytes"]) if io else "",
+                amount(row["read_bytes"]) if io else "",
+                amount(row["write_bytes"]) if io else "",
                 rate(row["bandwidth"]) if row["bandwidth"] else "",
                 "" if hidden is None else percent(hidden / 100),
             )
@@ -241,7 +242,10 @@ CALLS = (
 def _calls(report: Report) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for row in report.calls.dicts()[:TOP]:
-        moved = max(row["read_bytes"], row["write_bytes"])
+        ways = (row["read_bytes"] or 0, row["write_bytes"] or 0)
+        # A copy writes what it reads.
+        moved = (max(ways) if row["role"] == "copy" else sum(ways)) or None
+        told = moved or row["unknown"]
         rows.append(
             (
                 row["name"],
@@ -251,7 +255,7 @@ def _calls(report: Report) -> list[tuple[str, ...]]:
                 duration(row["mean_ns"]),
                 duration(row["p99_ns"] or 0),
                 duration(row["max_ns"]),
-                size(moved) if moved else "",
+                amount(moved, row["unknown"]) if told else "",
                 size(row["mean_size"]) if row["mean_size"] else "",
             )
         )
@@ -318,10 +322,10 @@ def _files(report: Report) -> list[tuple[str, ...]]:
                 file["fname"],
                 duration(file["total_ns"]),
                 f"{calls:,}",
-                size(file["read_bytes"]),
-                size(file["write_bytes"]),
+                amount(file["read_bytes"], file["read_unknown"]),
+                amount(file["write_bytes"], file["write_unknown"]),
                 size(file["mean_size"]) if file["mean_size"] else "",
-                file["pattern"],
+                f"mapped {size(file['mapped_bytes'])}" if file["mapped_bytes"] else file["pattern"],
             )
         )
     return _more(rows, len(report.files))

@@ -1,6 +1,7 @@
 -- The events of a block of the trace, as far as the tables need them. Texts are numbers here: c and n, the
--- category and the name, are explained by `kinds`, f by `fnames`. Times that no clock can have had are taken
--- for none, and nothing is shorter than nothing, so that no sum below can fail.
+-- category and the name, are explained by `kinds`, f and g, the file and the second one of a copy, by `fnames`.
+-- Times that no clock can have had are taken for none, and nothing is shorter than nothing, so that no sum
+-- below can fail.
 select
   cat as c,
   -- The life of a decorated generator, from its first item to its last: bodies of loops are in it. `busy` is how long it
@@ -11,13 +12,16 @@ select
   case when abs(ts) < 4000000000000000000 and ph in ('X', 'A', 'i', 'I', 'B') then ts end as ts,
   case when ph = 'X' then least(greatest(coalesce(dur, 0), 0), 4000000000000000000) else 0 end as dur,
   fname as f,
+  other as g,
   coalesce(errno, 0) > 0 as failed,
   coalesce(ret, 0) < 0 as negative,
   epoch,
   step,
-  case when bytes is not null then least(greatest(bytes, 0), 4000000000000000000) end as bytes,
-  access, -- 0 first, 1 sequential, 2 strided, 3 random
-  -- least() passes over null, hence the case.
+  -- least() passes over null, hence the cases.
+  case when read_bytes is not null then least(read_bytes, 4000000000000000000) end as read_bytes,
+  case when write_bytes is not null then least(write_bytes, 4000000000000000000) end as write_bytes,
+  case when mapped_bytes is not null then least(mapped_bytes, 4000000000000000000) end as mapped_bytes,
+  access, -- 0 first, 1 sequential, 2 strided, 3 random; null if its place in the file is not known
   case when position is not null
     then least(position, 4000000000000000000) + least(bytes, 4000000000000000000) end as reached,
   -- An aggregate of DFTracer 2.x stands for many calls; its times are microseconds.

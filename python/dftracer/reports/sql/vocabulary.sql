@@ -57,11 +57,14 @@ end;
 create or replace macro no_file(fname) as
   regexp_matches(fname, '^(pipe|socket|anon_inode):|^/dev/(pts/|tty|ptmx$|console$)');
 
--- Only of calls that the reader knows to move bytes.
-create or replace macro reads(name) as not regexp_matches(name, 'write|print|put');
-create or replace macro writes(name) as regexp_matches(name, 'write|print|put|^copy_file_range|^sendfile|^splice');
+-- What a call does, from the reader's list of calls (src/reader/calls.cpp); of those that are not in it, metadata.
+create or replace macro role_of(call) as table
+  select coalesce(min(role), 'metadata') as role, coalesce(bool_or(first_is_written), false) as first_is_written
+  from roles where name = call;
 
-create or replace macro opens(name) as regexp_matches(name, '^(f?open|creat|freopen|fdopen|__open)');
+-- A sum to which calls of unknown bytes belong is unknown itself, unless the others came to something.
+create or replace macro told(total, unknown) as
+  case when coalesce(unknown, 0) > 0 and coalesce(total, 0) = 0 then null else coalesce(total, 0) end;
 
 -- What the time of a process, or of a job, is known by. A recovered process's end record has the time of its last event.
 create or replace macro timed_by(started, ended) as case

@@ -2,9 +2,13 @@
 with p as (
   select min(first_ns) as first_ns, max(last_ns) as last_ns, count(*) as processes, count(distinct rank) as ranks,
     count(distinct host) as hosts, big(coalesce(sum(threads), 0)) as threads, big(coalesce(sum(events), 0)) as events,
-    big(coalesce(sum(lost), 0)) as lost, count(*) filter (recovered) as recovered,
-    big(coalesce(sum(read_bytes), 0)) as read_bytes, big(coalesce(sum(write_bytes), 0)) as write_bytes
+    big(coalesce(sum(lost), 0)) as lost, count(*) filter (recovered) as recovered
   from p_processes where events > 0 or starts > 0
+), m as (
+  select big(coalesce(sum(read_bytes), 0)) as read_sum, big(coalesce(sum(write_bytes), 0)) as write_sum,
+    big(coalesce(sum(read_unknown), 0)) as read_unknown, big(coalesce(sum(write_unknown), 0)) as write_unknown,
+    big(coalesce(sum(mapped_bytes), 0)) as mapped_bytes
+  from p_moved
 ), t as (
   select big(coalesce(sum(io_ns), 0)) as io_ns, big(coalesce(sum(compute_ns), 0)) as compute_ns,
     big(coalesce(sum(hidden_io_ns), 0)) as hidden_io_ns
@@ -25,8 +29,11 @@ with p as (
     timed_by(arg_min(started, start_ns), arg_max(ended, end_ns)) as timed_by
   from lives
 )
-select p.*, job.*, l.*, t.*, io_ns - hidden_io_ns as unhidden_io_ns,
+select p.*, job.*, l.*, t.*, told(read_sum, read_unknown) as read_bytes, told(write_sum, write_unknown) as write_bytes,
+  read_unknown, write_unknown, mapped_bytes, any_ns,
+  case when any_ns > 0 and read_sum + write_sum::hugeint > 0 then (read_sum::double + write_sum) * 1e9 / any_ns end as bandwidth,
+  io_ns - hidden_io_ns as unhidden_io_ns,
   (select big(coalesce(sum(files), 0)) from p_blocks) as traces,
   (select big(coalesce(sum(damaged), 0)) from p_blocks) as damaged,
   null::varchar as not_traced, null::varchar as bound_by, null::varchar as clock
-from p, t, job, l
+from p, m, t, job, l, (select any_ns from open_times where cat is null)

@@ -25,10 +25,12 @@ select n.number as process, p.pid, p.host, p.rank, p.name, p.command, p.events, 
   coalesce(t.io_ns, 0) as io_ns, coalesce(t.compute_ns, 0) as compute_ns, coalesce(t.hidden_io_ns, 0) as hidden_io_ns,
   coalesce(t.io_ns - t.hidden_io_ns, 0) as unhidden_io_ns,
   case when t.io_ns > 0 then 100.0 * t.hidden_io_ns / t.io_ns end as overlap_percent,
-  p.read_bytes, p.write_bytes, coalesce(h.ops, 0) as ops, p.lost,
+  told(m.read_bytes, m.read_unknown) as read_bytes, told(m.write_bytes, m.write_unknown) as write_bytes,
+  coalesce(h.ops, 0) as ops, p.lost,
   case when p.recovered then 'recovered' when p.ends > 0 then 'cleanly' else 'not known' end as ended,
   p.trace
 from p_processes p join numbers n using (process) join lives l using (process) left join p_times t using (process) left join work using (process)
 left join parents on p.process = parents.child
+left join p_moved m using (process)
 left join (select process, sum(ops)::bigint as ops from p_heat group by process) h using (process)
 order by 1

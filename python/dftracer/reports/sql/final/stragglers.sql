@@ -10,7 +10,8 @@ with steps as (
   ], recursive := true)
   from p_steps group by process
 ), bytes as (
-  select process, 'read bytes' as measure, read_bytes as value, 1 as count from p_processes
+  select process, 'read bytes' as measure, coalesce(read_bytes, 0) as value, 1 as count
+  from p_processes left join p_moved using (process)
 ), items as (
   select process, 'item time' as measure, big(sum(total_ns)) // greatest(big(sum(count)), 1) as value, big(sum(count)) as count
   from p_work where cat = 'data' and name = 'item' and class is not null and process not in (select process from p_steps)

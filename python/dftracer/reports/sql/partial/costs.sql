@@ -1,17 +1,20 @@
 -- What calls of some kinds cost, by the file that they were on. A failed call is also of its other kind.
 with rows as (
-  select f, c, n, case when bytes is null then null when bytes < $small and bytes > 0 then 'small' else 'large' end as size,
-    failed, negative, count(*) as calls, sum(bytes) as bytes, sum(dur) as total_ns
-  from e where f is not null and not many group by all
+  select f, c, n, bytes > 0 and bytes < $small as small, read_bytes > 0 as got, failed, negative, count(*) as calls,
+    sum(bytes) as bytes, sum(dur) as total_ns
+  from (
+    select *, greatest(coalesce(read_bytes, 0), coalesce(write_bytes, 0)) as bytes from e where f is not null and not many
+  ) group by all
 ), named as (
   select f, cat, name, class, calls, coalesce(bytes, 0) as bytes, total_ns, failed or (negative and class = 'io') as failed,
     case
       when cat in ('POSIX lock', 'STDIO lock') then 'lock'
       when class is distinct from 'io' then null
       when name in ($syncs) then 'sync'
-      when size is null then 'metadata'
-      when size = 'small' and reads then 'small read'
-      when size = 'small' and writes then 'small write'
+      when role in ('open', 'close', 'duplicate', 'seek', 'map', 'metadata') then 'metadata'
+      when copies then null
+      when small and reads and got then 'small read'
+      when small and writes then 'small write'
     end as kind
   from rows join kinds using (c, n)
 ), all_kinds as (

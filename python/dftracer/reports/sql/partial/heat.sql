@@ -5,8 +5,9 @@ with times as (
     sum(ns) filter (lanes & io_bits <> 0 and lanes & compute_bits = 0) as unhidden_io_ns
   from sweep, masks where kind = 2 and pass = 0 group by all
 ), calls as (
-  select process, (ts >> $k) << $k as start_ns, count(*) as ops, sum(bytes) as bytes
-  from e where ts is not null and c in (select c from kinds where class = 'io') group by all
+  select process, (ts >> $k) << $k as start_ns, count(*) as ops,
+    sum(coalesce(read_bytes, 0)::hugeint + coalesce(write_bytes, 0)) as bytes
+  from e join kinds using (c, n) where ts is not null and class = 'io' group by all
 )
 select process, start_ns, coalesce(io_ns, 0)::bigint as io_ns, coalesce(compute_ns, 0)::bigint as compute_ns,
   coalesce(unhidden_io_ns, 0)::bigint as unhidden_io_ns, coalesce(ops, 0)::bigint as ops,
