@@ -317,6 +317,7 @@ def test_a_mapped_file_has_its_length_and_no_random_pattern(tmp_path: Path) -> N
 @pytest.mark.parametrize("how", ["setup", "mapping"])
 def test_a_ring_is_named(tmp_path: Path, how: str) -> None:
     program = Program()
+    program.read("/d/a", 10, 1)
     if how == "setup":
         program.span("POSIX", "io_uring_setup", 5, count=8, ret=4)
     else:

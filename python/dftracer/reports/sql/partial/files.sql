@@ -1,10 +1,17 @@
 -- Calls on each file, by category. A copy is a call on both of its files.
-with sides as (
-  select f, c, n, dur, read_bytes, write_bytes, mapped_bytes, access, reached, null::boolean as reads
-  from e where f is not null and n not in (select n from kinds where copies)
+with calls as (
+  select f, c, n, null::boolean as copied, count(*) as calls, count(*) filter (read_bytes > 0 or write_bytes > 0) as moved,
+    count(*) filter (read_bytes is null and write_bytes is null) as untold,
+    count(*) filter (read_bytes > 0) as read_some, count(*) filter (write_bytes > 0) as wrote_some,
+    sum(read_bytes) as read_bytes, sum(write_bytes) as write_bytes, sum(mapped_bytes) as mapped_bytes,
+    sum(dur) as total_ns, count(*) filter (access = 1) as sequential,
+    count(*) filter (access = 2) as strided, count(*) filter (access = 3) as random,
+    count(*) filter (access is null and (read_bytes > 0 or write_bytes > 0)) as unplaced,
+    sum(dur) filter (access = 3) as random_ns, max(reached) as extent,
+    sum(read_bytes) filter (reached is not null) as read_placed,
+    max(reached) filter (read_bytes is not null) as read_extent
+  from e where f is not null and n not in (select n from kinds where copies) group by all
   union all by name
-  select f, c, n, dur, read_bytes, write_bytes, mapped_bytes, access, reached, reads from copies
-), calls as (
   select f, c, n, reads as copied, count(*) as calls, count(*) filter (read_bytes > 0 or write_bytes > 0) as moved,
     count(*) filter (read_bytes is null and write_bytes is null) as untold,
     count(*) filter (read_bytes > 0) as read_some, count(*) filter (write_bytes > 0) as wrote_some,
@@ -15,7 +22,7 @@ with sides as (
     sum(dur) filter (access = 3) as random_ns, max(reached) as extent,
     sum(read_bytes) filter (reached is not null) as read_placed,
     max(reached) filter (read_bytes is not null) as read_extent
-  from sides group by all
+  from copies group by all
 ), known as (
   -- Which way a call goes, and a side of a copy; what was collected, as its bytes say.
   select calls.*, cat, role,

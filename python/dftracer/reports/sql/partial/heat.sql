@@ -7,7 +7,7 @@ with times as (
 ), calls as (
   select process, (ts >> $k) << $k as start_ns, count(*) as ops,
     sum(coalesce(read_bytes, 0)::hugeint + coalesce(write_bytes, 0)) as bytes
-  from e join kinds using (c, n) where ts is not null and class = 'io' group by all
+  from e where ts is not null and (c, n) in (select (c, n) from kinds where class = 'io') group by all
 )
 select process, start_ns, coalesce(io_ns, 0)::bigint as io_ns, coalesce(compute_ns, 0)::bigint as compute_ns,
   coalesce(unhidden_io_ns, 0)::bigint as unhidden_io_ns, coalesce(ops, 0)::bigint as ops,
