@@ -251,13 +251,13 @@ def _unseen(sums: Sums) -> Iterator[Check]:
     if mapped:
         (most, length), *_ = sums.mapped.most_common(1)
         text = (
-            f"{bytes_text(mapped)} of {counted(len(sums.mapped), 'file')} were mapped into memory"
+            f"{size(mapped)} of {counted(len(sums.mapped), 'file')} were mapped into memory"
         )
         if mapped > _ENOUGH:
             yield warn(
                 "mapped",
                 f"{text}: what is read and written there is not seen. Most of it is {most} "
-                f"({bytes_text(length)})",
+                f"({size(length)})",
             )
         else:
             yield ok("mapped", text)

@@ -236,9 +236,16 @@ def _added_up(rows: Iterable[Row]) -> list[Row]:
         one.count += row.count
         one.total += row.total
         one.longest = max(one.longest, row.longest)
-        one.read_bytes += row.read_bytes
-        one.write_bytes += row.write_bytes
+        # A sum of which a part is known is that part; the counts say that it is not all.
+        one.read_bytes = _sum(one.read_bytes, row.read_bytes)
+        one.write_bytes = _sum(one.write_bytes, row.write_bytes)
+        one.read_unknown += row.read_unknown
+        one.write_unknown += row.write_unknown
     return list(found.values())
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if not one and not other and None in (one, other) else (one or 0) + (other or 0)
 
 
 def _print_names(found: Iterable[Row], top: int) -> None:
