@@ -10,11 +10,10 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from dftracer import _library
+from dftracer import _cleanup, _library
 from dftracer._format import counted, size
 from dftracer.commands import _native
 from dftracer.errors import DFTracerError
@@ -100,7 +99,7 @@ def _preload() -> Iterator[Check]:
     if cat is None:
         yield warn("preload", "there is no `cat` to try it with")
         return
-    with tempfile.TemporaryDirectory(prefix="dftracer-doctor-") as directory:
+    with _cleanup.directory("dftracer-doctor-") as directory:
         data = os.path.join(directory, "data")
         with open(data, "w", encoding="utf-8") as file:
             file.write("text\n")
@@ -151,8 +150,7 @@ def _place() -> str:
 def _directory() -> Iterator[Check]:
     place = _place()
     try:
-        with tempfile.NamedTemporaryFile(dir=place, prefix=".dftracer-doctor-"):
-            pass
+        _cleanup.remove(_cleanup.make_directory(".dftracer-doctor-", place))
     except OSError as error:
         yield fail("directory", f"traces cannot be written to {place}: {error.strerror}")
         return

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from dftracer import _csv
+from dftracer import _cleanup, _csv, _duckdb
 from dftracer._files import PRIVATE, create, directory_mode, file_mode, grant
 from dftracer.errors import DFTracerError
 from dftracer.reports.model import Report, Table
@@ -36,34 +35,41 @@ def write_json(report: Report, to: TextIO, more: Mapping[str, Table] | None = No
 def write_csv(report: Report, directory: str, *, mode: int | None = None) -> None:
     place = _made(directory, file_mode(mode))
     for name, table in report.tables.items():
-        path = place / f"{name}.csv"
         # Half a character, of bytes that are no UTF-8, has no place in a file of text.
-        with create(
-            path, "w", file_mode(mode), encoding="utf-8", errors="backslashreplace", newline=""
-        ) as file:
+        with (
+            _cleanup.replacing(place / f"{name}.csv") as part,
+            create(
+                part, "w", file_mode(mode), encoding="utf-8", errors="backslashreplace", newline=""
+            ) as file,
+        ):
             _csv.write(file, table.columns, [table.rows])
 
 
 def write_parquet(report: Report, directory: str, *, mode: int | None = None) -> None:
-    import duckdb
-
     place = _made(directory, file_mode(mode))
-    with duckdb.connect() as connection, tempfile.TemporaryDirectory() as scratch:
+    with (
+        _duckdb.connect() as connection,
+        _cleanup.directory("dftracer-report-") as scratch,
+        _duckdb.plain(scratch) as scratch_name,
+        _duckdb.plain(str(place)) as target,
+    ):
         # Through JSON: a million rows as parameters of statements take minutes.
-        lines = os.path.join(scratch, "rows.json")
+        lines = os.path.join(scratch_name, "rows.json")
         for name, table in report.tables.items():
             with open(lines, "w", encoding="utf-8", errors="surrogatepass") as file:
                 _write_lines(table, file)
             columns = [f"'{c.name}': '{KINDS[c.kind]}'" for c in table.schema.columns]
-            made = place / f"{name}.parquet"
-            create(made, "wb", PRIVATE).close()
-            path = str(made).replace("'", "''")
-            connection.execute(
-                f"copy (from read_json('{lines}', format = 'newline_delimited', "
-                f"columns = {{{', '.join(columns)}}})) to '{path}' "
-                "(format parquet, use_tmp_file false)"
-            )
-            grant(made, file_mode(mode))
+            source = _duckdb.literal(_duckdb.pattern(lines))
+            with _cleanup.replacing(place / f"{name}.parquet") as part:
+                create(part, "wb", PRIVATE).close()
+                written = _duckdb.literal(os.path.join(target, os.path.basename(part)))
+                sql = (
+                    f"copy (from read_json({source}, format = 'newline_delimited', "
+                    f"columns = {{{', '.join(columns)}}})) to {written} "
+                    "(format parquet, use_tmp_file false)"
+                )
+                _duckdb.interruptible(connection, connection.execute, sql)
+                grant(part, file_mode(mode))
 
 
 def _write_lines(table: Table, to: TextIO) -> None:

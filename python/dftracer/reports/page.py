@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from importlib.resources import files as package_files
 from typing import TYPE_CHECKING, Any
 
+from dftracer import _cleanup
 from dftracer._files import create, file_mode
 from dftracer._format import amount, count, counted, duration, percent, rate, size
 from dftracer.reports import units
@@ -89,7 +90,7 @@ def write_page(
 ) -> int:
     """Writes the file, and returns its size. A new file has the mode, or that of file_mode()."""
     made = page(report, comparison).encode()
-    with create(path, "wb", file_mode(mode)) as file:
+    with _cleanup.replacing(path) as part, create(part, "wb", file_mode(mode)) as file:
         file.write(made)
     return len(made)
 

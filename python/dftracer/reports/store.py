@@ -8,21 +8,19 @@ intervals are too.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dftracer import _reader
+from dftracer import _cleanup, _duckdb, _reader
 from dftracer.errors import DFTracerError
 from dftracer.reports.model import SCHEMAS
 from dftracer.trace.runs import Life, runs_of
 from dftracer.trace.summary import Process, summary_of
 from dftracer.trace.table import Damage, Longs, Trace
 
-INSTALL = "DuckDB is not installed: pip install 'pydftracer[report]'"
 SQL = Path(__file__).with_name("sql")
 COLUMNS = (
     *("name", "cat", "ph", "ts", "dur", "tid", "process", "fname", "other", "ret", "errno"),
@@ -102,18 +100,17 @@ def statement(name: str, **values: int | str) -> str:
 class Store:
     """Partial tables, in a database of its own that is gone afterwards."""
 
-    def __init__(self, threads: int = 0, memory: str = "500MB") -> None:
-        try:
-            import duckdb
-        except ImportError:
-            raise DFTracerError(INSTALL, exit_code=1) from None
+    def __init__(self, threads: int = 0, memory: str = "500MB", parent: str | None = None) -> None:
+        """parent: the directory in which the database's own one is made."""
         self.threads = threads or len(os.sched_getaffinity(0))
-        self.place = tempfile.mkdtemp(prefix="dftracer-report-")
+        self.connection = _duckdb.connect()
+        self.place = _cleanup.make_directory("dftracer-report-", parent)
         self.damages: list[Damage] = []
+        self._names = contextlib.ExitStack()
         try:
-            self.connection = duckdb.connect()
+            self._named = self._names.enter_context(_duckdb.plain(self.place))
             self.run(f"set threads = {self.threads}")
-            self.run(f"set temp_directory = '{self.place}'")
+            self.run(f"set temp_directory = {_duckdb.literal(self._named)}")
             self.run(f"set memory_limit = '{memory}'")
             # A trace has an order of its own in ts; keeping that of the file costs memory.
             self.run("set preserve_insertion_order = false")
@@ -122,12 +119,13 @@ class Store:
             for name, columns in TABLES.items():
                 self.run(f"create table {name} ({columns})")
         except BaseException:
-            shutil.rmtree(self.place, ignore_errors=True)
+            self.close()
             raise
 
     def close(self) -> None:
         self.connection.close()
-        shutil.rmtree(self.place, ignore_errors=True)
+        self._names.close()
+        _cleanup.remove(self.place)
 
     def __enter__(self) -> Store:
         return self
@@ -139,13 +137,13 @@ class Store:
         import duckdb
 
         try:
-            return self.connection.execute(sql)
+            return _duckdb.interruptible(self.connection, self.connection.execute, sql)
         except duckdb.Error as error:  # no space, no memory
-            text = " ".join(str(error).split("\n")[0].split())
-            raise DFTracerError(f"DuckDB: {text}", exit_code=1) from None
+            raise DFTracerError(f"DuckDB: {_duckdb.error_text(error)}", exit_code=1) from None
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = self.run(sql).fetchall()
+        found: list[tuple[Any, ...]]
+        found = _duckdb.interruptible(self.connection, self.run(sql).fetchall)
         return found
 
     def fill(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -181,9 +179,14 @@ class Store:
             coded=("cat", "name", "fname", "other", "access"),
         )
         # On disk DuckDB compresses; that is worth its time only if there is much.
-        large = sum(file.stat().st_size for file in files if file.exists()) > LARGE
+        # Its name, resolved, must be one that DuckDB takes.
+        large = (
+            self._named == self.place
+            and sum(file.stat().st_size for file in files if file.exists()) > LARGE
+        )
         if large:
-            self.run(f"attach '{os.path.join(self.place, 'events.duckdb')}' as disk")
+            disk = os.path.join(self._named, "events.duckdb")
+            self.run(f"attach {_duckdb.literal(disk)} as disk")
         events = "disk.e" if large else "memory.e"
         self.connection.register("stream", trace)
         self.run(f"create table {events} as {statement('events', life=LIFE)}")
@@ -244,22 +247,23 @@ class Store:
     def export(self) -> dict[str, bytes]:
         """The partial tables, as Parquet."""
         found = {}
-        place = os.path.join(self.place, "export.parquet")
+        place = os.path.join(self._named, "export.parquet")
         for (name,) in self.rows("select table_name from duckdb_tables() order by 1"):
-            self.run(f"copy {name} to '{place}' (format parquet, compression zstd)")
+            self.run(f"copy {name} to {_duckdb.literal(place)} (format parquet, compression zstd)")
             found[str(name)] = Path(place).read_bytes()
         return found
 
     def load(self, tables: dict[str, bytes]) -> None:
         """Adds the partial tables of another store."""
         existing = {row[0] for row in self.rows("select table_name from duckdb_tables()")}
-        place = os.path.join(self.place, "import.parquet")
+        place = os.path.join(self._named, "import.parquet")
+        source = f"read_parquet({_duckdb.literal(_duckdb.pattern(place))})"
         for name, data in tables.items():
             Path(place).write_bytes(data)
             if name in existing:
-                self.run(f"insert into {name} by name from '{place}'")
+                self.run(f"insert into {name} by name from {source}")
             else:
-                self.run(f"create table {name} as from '{place}'")
+                self.run(f"create table {name} as from {source}")
 
     def _sweep(self, shift: int) -> None:
         """Fills `sweep`: how long which lanes were open at once. docs/report.md tells of it."""
@@ -295,8 +299,9 @@ class Store:
                     "select process::bigint, id::bigint, start, stop from windows "
                     f"where {number} = 0 and process between {low} and {high}"
                 )
-                found, intervals = _reader.sweep(
-                    spans, windows, shift=shift, gather=sum(1 << lane for lane in io if number == 0)
+                gather = sum(1 << lane for lane in io if number == 0)
+                found, intervals = _duckdb.interruptible(
+                    self.connection, _reader.sweep, spans, windows, shift=shift, gather=gather
                 )
                 self.connection.register("swept", Longs(found))
                 self.fill("p_open", [(io[lane], packed) for lane, packed in intervals.items()])

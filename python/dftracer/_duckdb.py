@@ -1,0 +1,105 @@
+"""DuckDB as commands and reports use it: statements that Ctrl-C stops, and texts in SQL."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dftracer import _cleanup
+from dftracer.errors import DFTracerError
+
+if TYPE_CHECKING:
+    import duckdb
+
+INSTALL = "DuckDB is not installed: pip install 'pydftracer[report]'"
+# Seconds until a statement that does not heed an interruption is left to itself.
+PATIENCE = 10.0
+
+Result = TypeVar("Result")
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    try:
+        import duckdb
+    except ImportError:
+        raise DFTracerError(INSTALL, exit_code=1) from None
+    connection = duckdb.connect()
+    # Printed to stdout wherever Python takes itself for interactive, as it does with -c.
+    connection.execute("set enable_progress_bar = false")
+    return connection
+
+
+def literal(text: str) -> str:
+    """As a string of SQL, whatever is in it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+@contextlib.contextmanager
+def plain(directory: str) -> Iterator[str]:
+    """The directory by a name that DuckDB takes as it is: quoted or not, it reads a backslash as a
+    slash when it makes directories, and puts `.wal` before a question mark."""
+    if re.fullmatch(r"[\w/.,:+=@%^ -]*", directory):
+        yield directory
+        return
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        alias = f"/proc/self/fd/{handle}"
+        yield alias if os.path.isdir(alias) else directory
+    finally:
+        os.close(handle)
+
+
+def pattern(path: str) -> str:
+    """As DuckDB's readers take it: a file's name, in which nothing stands for other characters."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", path)
+
+
+def error_text(error: BaseException) -> str:
+    """The first line of what DuckDB says, which goes on with hints and the statement."""
+    return " ".join(str(error).split("\n")[0].split())
+
+
+def interruptible(
+    connection: duckdb.DuckDBPyConnection,
+    work: Callable[..., Result],
+    *arguments: Any,
+    **options: Any,
+) -> Result:
+    """Calls `work` on another thread, where DuckDB runs without looking for signals, and stops it
+    when the main thread gets one. Run on the main thread, a long join never ends by Ctrl-C, and
+    other statements end with an error of DuckDB's own."""
+    if threading.current_thread() is not threading.main_thread():
+        return work(*arguments, **options)
+    from concurrent.futures import Future
+
+    outcome: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work(*arguments, **options))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    thread = threading.Thread(target=run, name=_cleanup.LEFT_ALONE, daemon=True)
+    try:
+        with _cleanup.whole():
+            thread.start()
+        return outcome.result()
+    except BaseException:
+        if thread.ident is not None and not outcome.done():
+            _stop(connection, thread)
+        raise
+
+
+def _stop(connection: duckdb.DuckDBPyConnection, thread: threading.Thread) -> None:
+    # Between two statements an interruption finds nothing to stop.
+    for _ in range(int(PATIENCE / 0.05)):
+        with contextlib.suppress(Exception):
+            connection.interrupt()
+        thread.join(0.05)
+        if not thread.is_alive():
+            return
