@@ -1,9 +1,11 @@
-"""Dask gives the same tables, whatever the number of its workers, and if one of them dies."""
+"""Processes and Dask give the same tables, however many workers there are, and if one dies."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,9 @@ import pytest
 from support.command import dftracer
 from support.planned import Program, training
 
-from dftracer import reports
+from dftracer import _cleanup, reports
 from dftracer.errors import DFTracerError
-from dftracer.reports import cluster
+from dftracer.reports import cluster, local_workers
 from dftracer.reports.store import Store
 
 distributed = pytest.importorskip("distributed")
@@ -93,10 +95,159 @@ def test_blocks_of_any_cut_add_up(job: Path, alone: reports.Report) -> None:
 @pytest.mark.parametrize("workers", [1, 4])
 def test_the_number_of_workers_is_no_matter(job: Path, alone: reports.Report, workers: int) -> None:
     same(alone, reports.load(job, cluster=f"local:{workers}"))
+    assert not _cleanup._children
+    assert not _cleanup._paths
 
 
-def test_a_cluster_by_its_address(job: Path, alone: reports.Report, scheduler: Any) -> None:
-    same(alone, reports.load(job, cluster=scheduler.scheduler_address))
+def test_local_workers_listen_on_no_socket(job: Path, tmp_path: Path) -> None:
+    """A scheduler on the loopback interface runs code for every user of the machine."""
+    log = tmp_path / "calls"
+    calls = "trace=execve,bind,listen,accept,accept4"
+    done = dftracer(
+        "report",
+        job,
+        "--no-page",
+        "--cluster",
+        "local:2",
+        cwd=tmp_path,
+        through=("strace", "-f", "-qq", "-e", calls, "-e", "signal=none", "-o", str(log)),
+        expect=3,
+    )
+    assert done.stdout.startswith("job")
+    assert "bind(" not in log.read_text()
+    assert "listen(" not in log.read_text()
+    # strace has followed the workers: there are more processes than one.
+    assert len({line.split()[0] for line in log.read_text().splitlines()}) > 1
+
+
+def test_what_local_workers_write_is_for_their_user_alone(
+    job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    load = local_workers._load
+
+    def look(store: Store, place: str, damages: Any) -> None:
+        seen.append(os.stat(store.place).st_mode & 0o777)
+        seen.append(os.stat(place).st_mode & 0o777)
+        load(store, place, damages)
+
+    monkeypatch.setattr(local_workers, "_load", look)
+    before = os.umask(0)
+    try:
+        reports.load(job, cluster="local:1")
+    finally:
+        os.umask(before)
+    assert set(seen) == {0o700}
+
+
+DYING = """
+import os, signal
+from dftracer.reports import local_workers
+marker = {marker!r}
+work, add_block = local_workers.work, local_workers.Store.add_block
+def dies(self, *arguments):
+    add_block(self, *arguments)
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        {again}
+    else:
+        os.kill(os.getpid(), signal.SIGKILL)
+local_workers.Store.add_block = dies
+"""
+
+
+START = local_workers._START
+
+
+def _start_with(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    start = START.replace("; from dftracer", f"; exec({code!r}); from dftracer")
+    assert start != START
+    monkeypatch.setattr(local_workers, "_START", start)
+
+
+def test_a_local_worker_that_is_killed_in_its_block(
+    job: Path, alone: reports.Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = tmp_path / "died"
+    _start_with(monkeypatch, DYING.format(marker=str(marker), again="pass"))
+    same(alone, reports.load(job, cluster="local:2"))
+    assert marker.exists()
+
+
+def test_a_local_worker_that_is_killed_at_its_start(
+    job: Path, alone: reports.Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = tmp_path / "died"
+    start = f"import os; os.path.exists({str(marker)!r}) or "
+    start += f"(open({str(marker)!r}, 'w').close(), os.kill(os.getpid(), 9))"
+    _start_with(monkeypatch, start)
+    same(alone, reports.load(job, cluster="local:1"))
+    assert marker.exists()
+
+
+def test_local_workers_that_always_die_are_one_line(
+    job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _start_with(monkeypatch, "import os; os.kill(os.getpid(), 9)")
+    with pytest.raises(DFTracerError, match="died 4 times: killed by SIGKILL"):
+        reports.load(job, cluster="local:2")
+    _start_with(monkeypatch, "raise RuntimeError('no luck')")
+    with pytest.raises(DFTracerError, match="died 4 times: RuntimeError: no luck"):
+        reports.load(job, cluster="local:1")
+    assert not _cleanup._children
+    assert not _cleanup._paths
+
+
+def test_modules_of_the_current_directory_are_not_what_workers_import(
+    job: Path, alone: reports.Report, tmp_path: Path
+) -> None:
+    for name in ("json", "dftracer", "duckdb"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from here')\n")
+    dftracer("report", job, "--no-page", "--cluster", "local:1", cwd=tmp_path, expect=3)
+
+
+def test_a_cluster_by_its_address(
+    job: Path, alone: reports.Report, scheduler: Any, tmp_path: Path
+) -> None:
+    address = scheduler.scheduler_address
+    same(alone, reports.load(job, cluster=address))
+    done = dftracer("report", job, "--no-page", "--cluster", address, cwd=tmp_path, expect=3)
+    assert done.stderr.startswith(f"dftracer: {address}: without TLS, everyone who can reach")
+
+
+OPENSSL = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=dftracer"
+ROLES = ("client", "scheduler", "worker")
+
+
+def test_a_cluster_by_tls(job: Path, alone: reports.Report, tmp_path: Path) -> None:
+    cert, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    subprocess.run(
+        [*OPENSSL.split(), "-keyout", key, "-out", cert],
+        check=True,
+        capture_output=True,
+    )
+    files = {"ca-file": cert, "cert": cert, "key": key}
+    roles = {f"tls_{role}_{what}": files[what] for role in ROLES for what in ("cert", "key")}
+    security = distributed.Security(tls_ca_file=cert, require_encryption=True, **roles)
+    with distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        dashboard_address=None,
+        silence_logs=50,
+        security=security,
+        protocol="tls://",
+    ) as running:
+        address = running.scheduler_address
+        assert address.startswith("tls://")
+        words = [word for option, file in files.items() for word in (f"--tls-{option}", file)]
+        command = ("report", job, "--json", "--cluster", address)
+        done = dftracer(*command, *words, cwd=tmp_path, expect=3)
+        assert "without TLS" not in done.stderr
+        assert len(json.loads(done.stdout)["processes"]) == len(alone.processes)
+        done = dftracer(*command, cwd=tmp_path, expect=1)
+        assert len(done.stderr.splitlines()) == 1
+        assert "--tls-ca-file, --tls-cert and --tls-key missing?" in done.stderr
 
 
 def _dies_once(marker: str, *arguments: Any) -> Any:
@@ -130,5 +281,16 @@ def test_a_worker_that_is_killed(
 def test_addresses_that_lead_nowhere(job: Path, tmp_path: Path) -> None:
     with pytest.raises(DFTracerError, match="number of processes"):
         reports.load(job, cluster="local:many")
-    done = dftracer("report", job, "--cluster", "local:0", cwd=tmp_path, expect=2)
+    for words in (
+        ("--cluster", "local:0"),
+        ("--cluster", "local:"),
+        ("--cluster", "local:9999"),
+        ("--tls-cert", "x"),
+        ("--cluster", "tls://h:1", "--tls-cert", "x"),
+        ("--cluster", "tcp://h:1", "--tls-ca-file", "x", "--tls-cert", "x", "--tls-key", "x"),
+        ("--cluster", "local:2", "--tls-ca-file", "x", "--tls-cert", "x", "--tls-key", "x"),
+    ):
+        done = dftracer("report", job, *words, cwd=tmp_path, expect=2)
+        assert len(done.stderr.splitlines()) == 1
+    done = dftracer("report", job, "--cluster", "tls://127.0.0.1:1", cwd=tmp_path, expect=1)
     assert len(done.stderr.splitlines()) == 1

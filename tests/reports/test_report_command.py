@@ -100,7 +100,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     for words, said in (
         (("--fail-if-slower", "5%"), "--fail-if-slower needs the run to compare with"),
         (("--against", ".", "--fail-if-slower", "fast"), "wants a percentage such as 5%"),
-        (("--no-page", "-o", "x.html"), "-o names a page, and --no-page wants none"),
+        (("--no-page", "-o", "x.html"), "-o and --no-page cannot be combined"),
     ):
         done = dftracer("report", ".", *words, cwd=tmp_path, expect=2)
         assert said in done.stderr

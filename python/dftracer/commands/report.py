@@ -15,6 +15,7 @@ from dftracer.commands._terminal import complain
 from dftracer.errors import DFTracerError
 
 if TYPE_CHECKING:
+    from dftracer.reports.cluster import Cluster
     from dftracer.reports.compare import Comparison
     from dftracer.reports.model import Report
 
@@ -46,8 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--csv", metavar="DIR", help="write each table as CSV there")
     parser.add_argument("--parquet", metavar="DIR", help="write each table as Parquet there")
     parser.add_argument(
-        "--cluster", metavar="ADDRESS", help="of a Dask scheduler, or local:N for N processes here"
+        "--cluster",
+        metavar="ADDRESS",
+        help="local:N reads with N processes of this machine; tls://HOST:PORT is a Dask scheduler",
     )
+    for what, name in (("ca-file", "authority"), ("cert", "certificate"), ("key", "private key")):
+        parser.add_argument(
+            f"--tls-{what}", metavar="FILE", help=f"{name} for --cluster tls://... (PEM)"
+        )
     add_mode(parser)
 
 
@@ -57,9 +64,10 @@ def run(args: argparse.Namespace) -> int:
 
     mode = file_mode(args.mode)
     limit = _limit(args)
+    cluster = _cluster(args)
     traces = reading.open_traces(args)
-    report = make_report(traces, threads=args.threads, cluster=args.cluster)
-    comparison = _compare(args, report, limit) if args.against else None
+    report = make_report(traces, threads=args.threads, cluster=cluster)
+    comparison = _compare(args, report, limit, cluster) if args.against else None
     for place, write in ((args.csv, output.write_csv), (args.parquet, output.write_parquet)):
         if place:
             write(report, place, mode=mode)
@@ -74,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _limit(args: argparse.Namespace) -> float | None:
     if args.output and args.no_page:
-        raise DFTracerError("-o names a page, and --no-page wants none")
+        raise DFTracerError("-o and --no-page cannot be combined")
     if args.fail_if_slower is None:
         return None
     if not args.against:
@@ -84,13 +92,31 @@ def _limit(args: argparse.Namespace) -> float | None:
     return parse_limit(args.fail_if_slower)
 
 
-def _compare(args: argparse.Namespace, report: Report, limit: float | None) -> Comparison:
+def _cluster(args: argparse.Namespace) -> Cluster | None:
+    from dftracer.reports.cluster import Tls, parse
+
+    files = (args.tls_ca_file, args.tls_cert, args.tls_key)
+    if any(files) and not (all(files) and args.cluster):
+        raise DFTracerError(
+            "--tls-ca-file, --tls-cert and --tls-key belong together, with --cluster tls://..."
+        )
+    if args.cluster is None:
+        return None
+    found = parse(args.cluster, Tls(*files) if all(files) else None)
+    if found.warning is not None:
+        complain(found.warning)
+    return found
+
+
+def _compare(
+    args: argparse.Namespace, report: Report, limit: float | None, cluster: Cluster | None
+) -> Comparison:
     from dftracer.reports.compare import compare
     from dftracer.reports.engine import make_report
 
     other = argparse.Namespace(**{**vars(args), "paths": args.against, "run": None})
     traces = reading.open_traces(other)
-    before = make_report(traces, threads=args.threads, cluster=args.cluster)
+    before = make_report(traces, threads=args.threads, cluster=cluster)
     reading.tell_damage(before.damage)
     return compare(report, before, limit)
 

@@ -25,15 +25,19 @@ def load(
 ) -> Report:
     """The report of trace files, or of directories that hold some.
 
-    threads: 0 is one a core. cluster: the address of a Dask scheduler, or local:N for N worker
-    processes on this machine; the tables are the same. run: of traces of several runs, "latest",
-    the number of one, or the beginning of its id; without it, all are added up.
+    threads: 0 is one per core. cluster: local:N for N worker processes on this machine, or the
+    address of a Dask scheduler, with TLS as Dask is configured; the tables are the same. run: of
+    traces of several runs, "latest", the number of one, or the beginning of its id; without it, all
+    are added up.
     """
     from dftracer.reports.engine import make_report
     from dftracer.trace.runs import choose
     from dftracer.trace.table import read
 
     files = read(paths).files
-    return make_report(
-        files if run is None else choose(files, run), threads=threads, cluster=cluster
-    )
+    named = None
+    if cluster is not None:
+        from dftracer.reports.cluster import parse
+
+        named = parse(cluster)
+    return make_report(files if run is None else choose(files, run), threads=threads, cluster=named)

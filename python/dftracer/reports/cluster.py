@@ -1,8 +1,8 @@
-"""The partial tables of a report from the workers of a Dask cluster.
+"""The partial tables of a report from several processes, here or in a Dask cluster.
 
-A task is a block: some neighbouring trace files, read by one worker into a store of its own. Its
+A task is a block: some neighbouring trace files, read by one process into a store of its own. Its
 partial tables come back as Parquet and are added to those of the others; sql/final does the rest,
-as on one machine. A task whose worker dies is done again by another.
+as in one process. A task whose process dies is done again by another.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dftracer.errors import DFTracerError
 from dftracer.reports.store import Shifts, Store
@@ -20,10 +20,53 @@ INSTALL = "Dask is not installed: pip install 'pydftracer[report,dask]'"
 # Bytes of trace files that are worth a task.
 BLOCK = 64 << 20
 RETRIES = 3
+MOST_PROCESSES = 1024
+
+
+class Tls(NamedTuple):
+    """Files in PEM format, as Dask's own options name them."""
+
+    ca_file: str
+    cert: str
+    key: str
+
+
+class Cluster(NamedTuple):
+    """What `--cluster` names: a number of processes here, or the address of a Dask scheduler."""
+
+    address: str
+    processes: int = 0
+    tls: Tls | None = None
+
+    @property
+    def warning(self) -> str | None:
+        if self.processes or self.address.startswith("tls://"):
+            return None
+        return (
+            f"{self.address}: without TLS, everyone who can reach this scheduler can run code on "
+            "its workers and here; see docs/report.md"
+        )
+
+
+def parse(address: str, tls: Tls | None = None) -> Cluster:
+    kind, _, number = address.partition(":")
+    if kind != "local":
+        if tls is not None and not address.startswith("tls://"):
+            raise DFTracerError(f"{address}: TLS files are for an address that begins with tls://")
+        return Cluster(address, tls=tls)
+    if tls is not None:
+        raise DFTracerError("--cluster local:N uses no network and needs no TLS files")
+    if not (number.isascii() and number.isdecimal() and 1 <= int(number) <= MOST_PROCESSES):
+        raise DFTracerError(
+            f"--cluster local:N needs a number of processes from 1 to {MOST_PROCESSES}, "
+            f"not {number!r}"
+        )
+    return Cluster(address, int(number))
 
 
 def blocks(files: Sequence[Path], workers: int = 1) -> list[tuple[int, list[Path]]]:
-    """Neighbouring files, and the number of the first one; some blocks a worker, none too large."""
+    """Neighbouring files, and the number of the first one; some blocks per worker, none too
+    large."""
     sizes = [file.stat().st_size if file.exists() else 0 for file in files]
     limit = min(BLOCK, max(sum(sizes) // (2 * workers), 1))
     found: list[tuple[int, list[Path]]] = []
@@ -48,10 +91,20 @@ def make_block(
 
 
 def add_blocks(
-    store: Store, files: Sequence[Path], address: str, shifts: Shifts | None = None
+    store: Store, files: Sequence[Path], cluster: Cluster, shifts: Shifts | None = None
 ) -> None:
     ahead = {(os.path.abspath(path), host): ns for (path, host), ns in (shifts or {}).items()}
-    with _client(address) as (client, workers):
+    if cluster.processes:
+        from dftracer.reports.local_workers import add_local_blocks
+
+        parts = blocks(files, cluster.processes)
+        add_local_blocks(store, files, parts, ahead, cluster.processes, RETRIES)
+    else:
+        _add_dask_blocks(store, files, cluster, ahead)
+
+
+def _add_dask_blocks(store: Store, files: Sequence[Path], cluster: Cluster, ahead: Shifts) -> None:
+    with _client(cluster) as (client, workers):
         every = [str(file.absolute()) for file in files]
         futures = [
             client.submit(
@@ -79,31 +132,26 @@ def add_blocks(
 
 
 @contextlib.contextmanager
-def _client(address: str) -> Iterator[tuple[Any, int]]:
+def _client(cluster: Cluster) -> Iterator[tuple[Any, int]]:
     try:
         import distributed
     except ImportError:
         raise DFTracerError(INSTALL, exit_code=1) from None
-    kind, _, number = address.partition(":")
-    if kind == "local":
-        if not number.isdecimal() or int(number) < 1:
-            raise DFTracerError(f"--cluster local:N needs a number of processes, not {number!r}")
-        with (
-            distributed.LocalCluster(
-                n_workers=int(number),
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-                silence_logs=50,
-            ) as cluster,
-            distributed.Client(cluster) as client,
-        ):
-            yield client, int(number)
-        return
+    options: dict[str, Any] = {}
+    if cluster.tls is not None:
+        options["security"] = distributed.Security(
+            tls_ca_file=cluster.tls.ca_file,
+            tls_client_cert=cluster.tls.cert,
+            tls_client_key=cluster.tls.key,
+            require_encryption=True,
+        )
     try:
-        client = distributed.Client(address, timeout="10s")
-    except (OSError, ValueError, TimeoutError) as error:
+        client = distributed.Client(cluster.address, timeout="10s", **options)
+    except (OSError, TypeError, ValueError, TimeoutError) as error:
         text = " ".join(str(error).split()) or "no answer"
+        if cluster.address.startswith("tls://") and cluster.tls is None:
+            text += " (are --tls-ca-file, --tls-cert and --tls-key missing?)"
+        address = cluster.address
         raise DFTracerError(f"{address}: no Dask scheduler there: {text}", exit_code=1) from None
     with client:
         yield client, max(len(client.scheduler_info()["workers"]), 1)

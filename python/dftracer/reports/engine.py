@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dftracer._format import counted, size
 from dftracer.reports import findings
@@ -15,13 +15,18 @@ from dftracer.reports.model import SCHEMAS, Report, Table
 from dftracer.reports.store import Store
 from dftracer.trace.table import Damage
 
+if TYPE_CHECKING:
+    from dftracer.reports.cluster import Cluster
+
 # Categories of calls, which are recorded without a word from the program.
 _CALLS = re.compile(r"(POSIX|STDIO)( pipe| lock)?$")
 # What the kernel calls a queue of io_uring.
 RING = "anon_inode:[io_uring]"
 
 
-def make_report(files: Sequence[Path], *, threads: int = 0, cluster: str | None = None) -> Report:
+def make_report(
+    files: Sequence[Path], *, threads: int = 0, cluster: Cluster | None = None
+) -> Report:
     clock = compare(files, threads)
     with Store(threads) as store:
         if cluster is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dftracer import _cleanup
 from dftracer._files import create, file_mode
-from dftracer._format import amount, count, counted, duration, percent, rate, size
+from dftracer._format import amount, count, counted, duration, percent, rate
 from dftracer.reports import units
 from dftracer.reports.figures import HEAT, NARROW_LABEL, ROLES, Figure, figures, labels
 from dftracer.reports.markup import attribute, escaped, prose, share_bar, table_html
