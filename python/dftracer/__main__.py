@@ -2,6 +2,6 @@
 
 import sys
 
-from dftracer.commands.main import main
+from dftracer._entry import main
 
 sys.exit(main())

@@ -103,10 +103,10 @@ def test_the_kind_is_that_of_the_name(traces: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "say how"),
+        ([], "specify one of -n, -s"),
         (["-n", "0"], "at least 1"),
-        (["-s", "0"], "more than 0"),
-        (["--every", "soon"], "is no time"),
+        (["-s", "0"], "is not a number above 0"),
+        (["--every", "soon"], "invalid duration 'soon' (e.g. 500ms, 10s, 2m)"),
         (["--every", "1us"], "more than 500 pieces"),
     ],
 )

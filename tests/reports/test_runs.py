@@ -119,7 +119,7 @@ def test_a_path_behind_a_bare_run_is_a_path(two: Path, capsys: pytest.CaptureFix
     assert main(["info", "--run", "latest", str(two)]) == 0
     assert "2 files, 2 processes" in capsys.readouterr().out
     assert main(["info", "--run"]) == 2
-    assert "name at least one TRACE" in capsys.readouterr().err
+    assert "missing TRACE" in capsys.readouterr().err
 
 
 def test_traces_without_an_id_are_told_apart_by_their_times(tmp_path: Path) -> None:

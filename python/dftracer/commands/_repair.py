@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from dftracer import _cleanup
 from dftracer._format import counted
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import ENDINGS, is_being_written
@@ -40,6 +41,8 @@ def repair(path: Path, *, in_place: bool = False, threads: int = 0) -> Repair:
     from dftracer.trace.summary import summarise_all
 
     name = str(path)
+    if not path.exists():
+        raise DFTracerError(f"{name}: no such file")
     if not name.endswith(ENDINGS):
         raise DFTracerError(f"{name}: is no trace ({', '.join(ENDINGS)})")
     check_finished(path)
@@ -53,24 +56,26 @@ def repair(path: Path, *, in_place: bool = False, threads: int = 0) -> Repair:
             return Repair(False, found.records, {}, None)
         if not in_place and kept.exists():
             raise DFTracerError(f"{kept}: is there already", exit_code=1)
-        with reading.progress([path], "repairing", passes=2) as bar:
-            copied = _reader.copy(path, part, repair=True, threads=threads, progress=bar.callback)
-        if copied["mismatch"]:
-            raise DFTracerError(f"{name}: {copied['mismatch']}; left alone", exit_code=1)
-        troubles: dict[str, int] = copied["total"]["troubles"]
-        if any(trouble in troubles for trouble in HOPELESS):
-            raise DFTracerError(
-                f"{name}: nothing in it can be read as a trace; left alone",
-                exit_code=reading.DAMAGED,
-            )
-        os.chmod(part, path.stat().st_mode & 0o777)
-        if not in_place:
-            _keep(path, kept)
-        os.replace(part, path)
+        with _cleanup.unfinished(part):
+            with reading.progress([path], "repairing", passes=2) as bar:
+                copied = _reader.copy(
+                    path, part, repair=True, threads=threads, progress=bar.callback
+                )
+            if copied["mismatch"]:
+                raise DFTracerError(f"{name}: {copied['mismatch']}; left alone", exit_code=1)
+            troubles: dict[str, int] = copied["total"]["troubles"]
+            if any(trouble in troubles for trouble in HOPELESS):
+                raise DFTracerError(
+                    f"{name}: nothing in it can be read as a trace; left alone",
+                    exit_code=reading.DAMAGED,
+                )
+            os.chmod(part, path.stat().st_mode & 0o777)
+            with _cleanup.whole():  # no copy without the new file
+                if not in_place:
+                    _keep(path, kept)
+                os.replace(part, path)
     except OSError as error:
         raise DFTracerError(f"{name}: {error.strerror or error}", exit_code=1) from None
-    finally:
-        part.unlink(missing_ok=True)
     return Repair(True, copied["records"], troubles, None if in_place else str(kept))
 
 

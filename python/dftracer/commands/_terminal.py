@@ -53,9 +53,10 @@ def width(stream: TextIO | None = None, default: int = 100) -> int:
 
 
 def complain(error: object) -> None:
-    """A message of one line or several, which may name files."""
-    text = "\n".join(map(printable, str(error).split("\n")))
-    print(f"dftracer: {text}", file=sys.stderr)
+    """A message of one line, and what is indented below it. A name in it may hold anything, and
+    must neither become a line of its own nor reach the terminal as a command."""
+    lines = str(error).replace("\n  ", "\0").split("\0")
+    print("dftracer: " + "\n  ".join(map(printable, lines)), file=sys.stderr)
 
 
 class Progress:

@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from dftracer import _cleanup
 from dftracer._format import size
 from dftracer._names import printable
 from dftracer.commands import reading
+from dftracer.commands._arguments import add_no_recover, add_threads
 from dftracer.commands._terminal import complain
 from dftracer.commands.reading import tell_damage
 from dftracer.errors import DFTracerError
@@ -29,12 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", metavar="TRACE", nargs="+", help="trace files or directories that hold some"
     )
     parser.add_argument("--keep", action="store_true", help="keep the plain file of a .pfw")
-    parser.add_argument(
-        "--threads", type=int, default=0, metavar="N", help="threads (default: one a core)"
-    )
-    parser.add_argument(
-        "--no-recover", action="store_true", help="leave the spools of dead processes alone"
-    )
+    add_threads(parser)
+    add_no_recover(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object a file")
     parser.add_argument("--quiet", action="store_true", help="print only problems")
 
@@ -51,8 +49,6 @@ class Sizes(NamedTuple):
 def run(args: argparse.Namespace) -> int:
     from dftracer import _reader
 
-    if args.threads < 0:
-        raise DFTracerError("--threads must not be negative", exit_code=2)
     if not args.no_recover:
         reading.finish_dead(args.paths, sys.stderr if args.json or args.quiet else sys.stdout)
     traces = find_traces(args.paths)
@@ -93,28 +89,31 @@ def _one(trace: Path, args: argparse.Namespace) -> Sizes:
     old = trace.stat().st_size
     part = out.with_name(f".{trace.name}.{os.getpid()}.part.pfw.gz")
     try:
-        with reading.progress([trace], "compacting", passes=2) as bar:
-            found = _reader.copy(trace, part, threads=args.threads, level=3, progress=bar.callback)
-        damage = Damage.of(found)
-        if damage.damaged:
-            # What is lost in a copy could still be had from the original.
-            tell_damage(damage)
-            raise DFTracerError(
-                f"{printable(name)}: damaged, left alone (dftracer recover first)",
-                exit_code=reading.DAMAGED,
-            )
-        if found["mismatch"]:
-            raise DFTracerError(f"{printable(name)}: {found['mismatch']}; left alone", exit_code=1)
-        if out == target and found["bytes"] >= old:
-            return Sizes(trace, old, old, "as small as it gets")
-        os.chmod(part, trace.stat().st_mode & 0o777)
-        os.replace(part, out)
-        if out != target and not args.keep:
-            trace.unlink()
+        with _cleanup.unfinished(part):
+            with reading.progress([trace], "compacting", passes=2) as bar:
+                found = _reader.copy(
+                    trace, part, threads=args.threads, level=3, progress=bar.callback
+                )
+            damage = Damage.of(found)
+            if damage.damaged:
+                # What is lost in a copy could still be had from the original.
+                tell_damage(damage)
+                raise DFTracerError(
+                    f"{printable(name)}: damaged, left alone (dftracer recover first)",
+                    exit_code=reading.DAMAGED,
+                )
+            if found["mismatch"]:
+                text = f"{printable(name)}: {found['mismatch']}; left alone"
+                raise DFTracerError(text, exit_code=1)
+            if out == target and found["bytes"] >= old:
+                return Sizes(trace, old, old, "as small as it gets")
+            os.chmod(part, trace.stat().st_mode & 0o777)
+            with _cleanup.whole():  # never both of them
+                os.replace(part, out)
+                if out != target and not args.keep:
+                    trace.unlink()
     except OSError as error:
         raise DFTracerError(f"{printable(name)}: {error.strerror or error}", exit_code=1) from None
-    finally:
-        part.unlink(missing_ok=True)
     return Sizes(trace if out == target else out, old, found["bytes"])
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from dftracer._names import printable
+from dftracer.commands._arguments import add_no_recover
 from dftracer.commands._checks import Check
 from dftracer.commands._terminal import is_terminal, styled
 
@@ -30,9 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="trace files or their directories; without any, the installation is checked",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object in place of lines")
-    parser.add_argument(
-        "--no-recover", action="store_true", help="leave the spools of dead processes alone"
-    )
+    add_no_recover(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,18 +6,16 @@ import argparse
 import json
 import os
 import re
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dftracer import _reader
+from dftracer import _cleanup, _duckdb, _reader
 from dftracer._files import add_mode, file_mode, grant, private_umask
 from dftracer._format import counted, size
 from dftracer._names import printable
 from dftracer.commands import reading
-from dftracer.commands._terminal import is_terminal
+from dftracer.commands._terminal import complain, is_terminal
 from dftracer.commands.reading import DAMAGED
 from dftracer.errors import DFTracerError
 from dftracer.trace.table import Damage, Trace
@@ -32,6 +30,12 @@ FORMATS = {
     "parquet": ".parquet",
     "speedscope": ".speedscope.json",
 }
+
+# A category is the name of a directory, where at most 255 bytes fit, percent-encoded. A longer one
+# is cut, and a hash keeps it apart from others that begin alike.
+SHORT = """case when length(url_encode(cat)) <= 240 then cat else concat(
+    left(cat, if(length(url_encode(left(cat, 150))) <= 200, 150, 15)), '~md5-', left(md5(cat), 8)
+) end"""
 
 EXAMPLES = """\
   dftracer export --to perfetto traces -o run.pftrace     nanoseconds, for ui.perfetto.dev
@@ -98,10 +102,12 @@ def _to_stdout(args: argparse.Namespace) -> int:
     sys.stdout.flush()
     if args.to == "parquet":
         # Its writer goes back and forth in the file.
-        with tempfile.TemporaryDirectory() as directory:
+        with _cleanup.directory("dftracer-export-") as directory:
             whole = Path(directory) / "events.parquet"
             events, found, damage = _to_parquet(traces, whole, args.threads, False)
             with open(whole, "rb") as file:
+                import shutil
+
                 shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()
     else:
@@ -156,27 +162,38 @@ def _to_parquet(
         raise DFTracerError(f"{output}: is there already, and not an empty directory")
     trace = Trace(traces, threads=threads)
     connection.register("events", trace)
-    part = output.with_name(f"{output.name}.{os.getpid()}.part")
-    written = str(part).replace("'", "''")
-    options = "format parquet, partition_by (cat)" if partition else "format parquet"
+    part = output.with_name(_cleanup.part_name())
+    events, options = "from events", "format parquet"
+    if partition:
+        events = f"select * replace ({SHORT} as cat) from events"
+        options += ", partition_by (cat)"
     try:
-        with private_umask():
-            connection.execute(f"copy (select * from events) to '{written}' ({options})")
-        if partition:
-            part.mkdir(0o700, exist_ok=True)  # there is nothing in a trace without events
-        os.replace(part, output)
-        rows = _rows(connection, output)
+        with _cleanup.unfinished(part), _duckdb.plain(str(part.parent)) as place:
+            written = _duckdb.literal(os.path.join(place, part.name))
+            sql = f"copy ({events}) to {written} ({options})"
+            with private_umask():
+                _duckdb.interruptible(connection, connection.execute, sql)
+            if partition:
+                part.mkdir(0o700, exist_ok=True)  # there is nothing in a trace without events
+            rows = _rows(connection, Path(place, part.name))
+            os.replace(part, output)
     except (duckdb.Error, OSError) as error:
         raise DFTracerError(f"{output}: {str(error).splitlines()[0]}", 1) from None
-    finally:
-        if part.is_dir():
-            shutil.rmtree(part, ignore_errors=True)
-        else:
-            part.unlink(missing_ok=True)
+    if partition:
+        _tell_short(output)
     damage = trace.damage
     if damage is None:
         raise DFTracerError(f"{output}: the trace was not read to its end", 1)
     return damage.events, rows, damage
+
+
+def _tell_short(output: Path) -> None:
+    names = (place.name for place in output.iterdir())
+    short = [name for name in names if re.search(r"~md5-[0-9a-f]{8}$", name)]
+    if short:
+        categories = counted(len(short), "category", "categories")
+        some = ", ".join(sorted(short)[:3])
+        complain(f"{output}: {categories} too long for the name of a directory, shortened: {some}")
 
 
 def _is_empty(directory: Path) -> bool:
@@ -188,6 +205,6 @@ def _rows(connection: duckdb.DuckDBPyConnection, output: Path) -> int:
     files = sorted(map(str, output.rglob("*.parquet"))) if output.is_dir() else [str(output)]
     if not files:
         return 0
-    names = [re.sub(r"[*?\[]", r"[\g<0>]", name) for name in files]
+    names = list(map(_duckdb.pattern, files))
     rows = connection.execute("select count(*) from read_parquet(?)", [names]).fetchone()
     return 0 if rows is None else int(rows[0])

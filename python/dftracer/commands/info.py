@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from dftracer import _secrets
@@ -15,6 +15,7 @@ from dftracer._format import counted, digits, duration, size
 from dftracer._layout import Column, name_column, pad, table, wrap
 from dftracer._names import columns_of, printable, shorten
 from dftracer.commands import reading
+from dftracer.commands._arguments import natural
 from dftracer.commands._terminal import width
 from dftracer.commands.reading import bold, dim
 from dftracer.trace import runs
@@ -61,10 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the details of each file, also of more than {MOST_EACH}",
     )
     parser.add_argument(
-        "--top", type=int, default=15, metavar="N", help="rows of each table (default 15, 0: all)"
+        "--top", type=natural, default=15, metavar="N", help="rows per table (default 15, 0: all)"
     )
     parser.add_argument(
-        "--lines", type=int, default=3, metavar="N", help="sample lines of a file (default 3)"
+        "--lines", type=natural, default=3, metavar="N", help="sample lines of a file (default 3)"
     )
 
 
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
             threads=args.threads,
             by_file=True,
             by_path=True,  # bytes of pipes are told apart by their names
-            samples=max(args.lines, 0),
+            samples=args.lines,
             progress=bar.callback,
         )
     if args.json:
@@ -206,19 +207,32 @@ def _time_line(summary: Summary) -> str:
     parts = []
     if summary.first is not None and summary.last is not None:
         try:
-            begin = datetime.fromtimestamp(summary.first / 1e9)
-            end = datetime.fromtimestamp(summary.last / 1e9)
+            parts.append(_period(summary.first, summary.last))
         except (OverflowError, OSError, ValueError):
             parts.append(f"time {summary.first} to {summary.last} ns")
-        else:
-            parts.append(f"{begin:%Y-%m-%d %H:%M:%S.%f} to {end:%H:%M:%S.%f}")
         parts.append(duration(summary.last - summary.first))
     if summary.events:
         parts.append(f"{digits(summary.size / summary.events)} bytes per event")
     metadata = sum(summary.metadata.values())
     if metadata:
-        parts.append(counted(metadata, "record") + " of metadata")
+        parts.append(counted(metadata, "metadata record"))
     return ", ".join(parts) or "no records"
+
+
+def _period(first: int, last: int) -> str:
+    """In this machine's time zone, which is named: the trace may come from another one."""
+    start = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    begin, end = ((start + timedelta(microseconds=ns // 1000)).astimezone() for ns in (first, last))
+    text = f"{begin:%Y-%m-%d %H:%M:%S.%f}"
+    if begin.utcoffset() != end.utcoffset():  # the clocks changed meanwhile
+        text += f" {_zone(begin)}"
+    day = "" if begin.date() == end.date() else f"{end:%Y-%m-%d} "
+    return f"{text} to {day}{end:%H:%M:%S.%f} {_zone(end)}"
+
+
+def _zone(time: datetime) -> str:
+    offset = f"{time:%z}"
+    return "UTC" if offset == "+0000" else f"{offset[:3]}:{offset[3:5]}"
 
 
 def _sorted(rows: Iterable[Row]) -> list[Row]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from dftracer.commands._signals import Signals
 from dftracer.errors import DFTracerError
 
 if TYPE_CHECKING:
@@ -23,20 +24,20 @@ VERBS = {
         "run": "run a program, and record its calls and those of all its processes",
         "top": "show what the running, traced processes are doing now",
     },
-    "Look": {
+    "Analyze": {
         "info": "show what trace files hold",
         "report": "tell where the time went, and what to try",
         "stats": "count calls, times and bytes by name, process and file",
         "query": "ask a trace in SQL",
         "view": "open traces in the Perfetto UI, offline, in the browser",
     },
-    "Care": {
+    "Maintain": {
         "merge": "put ranks, hosts, workers and torch.profiler on one timeline",
         "split": "cut a trace into pieces that each open alone",
         "compact": "make a trace smaller without changing it",
         "export": "write a trace in the format of another tool",
         "validate": "check that a trace is whole",
-        "recover": "finish the traces of processes that died, and mend damaged files",
+        "recover": "complete traces of crashed processes, repair damaged files",
         "doctor": "check that everything is in place, or why a trace is empty",
         "completion": "print a script that completes this command in bash, zsh or fish",
     },
@@ -81,9 +82,12 @@ def load_verb(name: str) -> Verb:
 def make_parser(name: str, verb: Any) -> argparse.ArgumentParser:
     import argparse
 
+    from dftracer.commands._arguments import Parser
+
     summary = SUMMARIES[name]
     examples = getattr(verb, "EXAMPLES", "")
-    parser = argparse.ArgumentParser(
+
+    parser = Parser(
         prog=f"dftracer {name}",
         description=f"{summary[0].upper()}{summary[1:]}.",
         epilog=f"examples:\n{examples}" if examples else None,
@@ -105,22 +109,24 @@ def find_verb(words: Sequence[str]) -> str:
 
         print(f"dftracer {__version__}")
         raise SystemExit(0)
-    if first == "":
+    if not words:
         sys.stderr.write(help_text())
         raise SystemExit(2)
     if first in SUMMARIES:
         return first
     if first.startswith("-"):
-        raise DFTracerError(f"there is no option {first!r} before the verb; see dftracer --help")
+        raise DFTracerError(f"unknown option {first!r} before the verb; see dftracer --help")
     import difflib
 
     close = difflib.get_close_matches(first, SUMMARIES, 1)
     hint = f"did you mean {close[0]!r}?" if close else "see dftracer --help"
-    raise DFTracerError(f"there is no verb {first!r}; {hint}")
+    raise DFTracerError(f"unknown verb {first!r}; {hint}")
 
 
 def dispatch(words: list[str]) -> int:
     if words[:1] == ["help"] and len(words) > 1:
+        if len(words) > 2:
+            raise DFTracerError(f"unexpected argument {words[2]!r}; see dftracer help {words[1]}")
         words = [words[1], "--help"]
     name = find_verb(words)
     verb = load_verb(name)
@@ -141,10 +147,35 @@ def main(argv: Sequence[str] | None = None) -> int:
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+    words = list(sys.argv[1:] if argv is None else argv)
+    signals = Signals()
+    signals.install()
+    code = 130
+    try:
+        code = _guarded(words)
+    except BaseException as error:
+        # After a signal, whatever else goes wrong on the way out is no news.
+        if not signals.number and not isinstance(error, KeyboardInterrupt):
+            raise
+    finally:
+        signals.finish()
+        if argv is not None:
+            signals.restore()
+    if not signals.number:
+        return code
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        _mute(sys.stdout)
+    return signals.leave(code)
+
+
+def _guarded(words: list[str]) -> int:
+    """The exit status. A user's mistake becomes one line."""
     try:
         try:
-            code = dispatch(list(sys.argv[1:] if argv is None else argv))
-        except SystemExit as end:  # after help, or what argparse does not like
+            code = dispatch(words)
+        except SystemExit as end:  # after help
             code = end.code if isinstance(end.code, int) else 0
         sys.stdout.flush()
         return code
@@ -160,8 +191,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain(f"{where}{error.strerror or error}")
         _mute(sys.stdout)
         return 1
-    except KeyboardInterrupt:
-        return 130
 
 
 def _complain(error: object) -> None:

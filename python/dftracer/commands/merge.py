@@ -14,6 +14,7 @@ from dftracer._files import add_mode, file_mode, grant
 from dftracer._format import counted, duration, size
 from dftracer._names import printable
 from dftracer.commands import reading
+from dftracer.commands._arguments import add_no_recover, add_threads
 from dftracer.commands.reading import tell_damage
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import ENDINGS, find_traces, without_copies
@@ -48,12 +49,8 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--file-list", metavar="TRACE", nargs="+", default=[], help="likewise, as an option"
     )
-    parser.add_argument(
-        "--threads", type=int, default=0, metavar="N", help="threads (default: one a core)"
-    )
-    parser.add_argument(
-        "--no-recover", action="store_true", help="leave the spools of dead processes alone"
-    )
+    add_threads(parser)
+    add_no_recover(parser)
 
 
 def add_alignment(parser: argparse.ArgumentParser) -> None:
@@ -80,9 +77,7 @@ def inputs(args: argparse.Namespace, out: Path | None = None) -> list[Path]:
     """The files to read. An output of an earlier time in the same directory is not one of them."""
     given = [*args.paths, *args.file_list]
     if not given:
-        raise DFTracerError("no traces given", exit_code=2)
-    if args.threads < 0:
-        raise DFTracerError("--threads must not be negative", exit_code=2)
+        raise DFTracerError("missing TRACE; give trace files or directories")
     if not args.no_recover:
         reading.finish_dead(given, sys.stderr)
     named = {Path(path) for path in given if not os.path.isdir(path)}
@@ -196,10 +191,3 @@ def tell_clocks(clocks: Sequence[dict[str, Any]]) -> None:
             f"({counted(clock['rounds'], 'collective operation')}): {done}",
             file=sys.stderr,
         )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """`merge_trace --file-list A B ... --output OUT`, the name that the guides use."""
-    from dftracer.commands.main import main as dftracer
-
-    return dftracer(["merge", *(sys.argv[1:] if argv is None else argv)])

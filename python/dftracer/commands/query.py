@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import shutil
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
+from dftracer import _cleanup, _duckdb
 from dftracer._files import add_mode, create, file_mode, grant, private_umask
 from dftracer._format import counted, size
 from dftracer._names import shorten
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     import duckdb
 
 FORMATS = ("table", "csv", "json", "parquet")
-INSTALL = "DuckDB is not installed: pip install 'pydftracer[report]'"
 
 # What stands in the smaller tables, which are made only if the question names them.
 PROCESS_COLUMNS = {
@@ -81,6 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     mode = file_mode(args.mode)
+    if args.json and args.format not in (None, "json"):
+        raise DFTracerError(f"--json and --format {args.format} cannot be combined")
     form = args.format or ("json" if args.json else _form_of(args.output))
     output = None if args.output == "-" else args.output
     if form == "parquet" and not args.output:
@@ -102,12 +104,12 @@ def run(args: argparse.Namespace) -> int:
             if output is not None:
                 grant(output, mode)
         else:
-            answer = connection.execute(args.sql)
-            if not answer.description:
-                raise DFTracerError("this SQL has no answer to show; ask with SELECT")
+            answer = Answer(connection, args.sql)
+            if not answer.names:
+                raise DFTracerError("the statement returned no rows; use SELECT")
             write(answer, form, output, mode)
     except duckdb.Error as error:
-        raise DFTracerError(" ".join(str(error).split("\n")[0].split()), exit_code=1) from None
+        raise DFTracerError(_duckdb.error_text(error), exit_code=1) from None
     damage = trace.damage
     if damage is None:
         return 0
@@ -119,11 +121,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    try:
-        import duckdb
-    except ImportError:
-        raise DFTracerError(INSTALL, exit_code=1) from None
-    connection = duckdb.connect()
+    connection = _duckdb.connect()
     # A trace has an order of its own in ts; keeping that of the file costs memory.
     connection.execute("set preserve_insertion_order = false")
     return connection
@@ -288,15 +286,10 @@ def _form_of(output: str | None) -> str:
     return ending if ending in ("csv", "json", "parquet") else "table"
 
 
-def write(answer: Any, form: str, output: str | None, mode: int) -> None:
+def write(answer: Answer, form: str, output: str | None, mode: int) -> None:
     try:
-        with create(output, "w", mode, encoding="utf-8") if output else _stdout() as to:
-            if form == "csv":
-                write_csv(answer, to)
-            elif form == "json":
-                write_json(answer, to)
-            else:
-                write_table(answer, to)
+        with _opened(output, mode) as to:
+            {"csv": write_csv, "json": write_json, "table": write_table}[form](answer, to)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
@@ -305,52 +298,69 @@ def write(answer: Any, form: str, output: str | None, mode: int) -> None:
 
 def write_parquet(connection: Any, sql: str, output: str | None) -> None:
     if output is None:  # its writer goes back and forth in the file
-        with tempfile.TemporaryDirectory() as directory:
+        with _cleanup.directory("dftracer-query-") as directory:
             whole = os.path.join(directory, "answer.parquet")
             write_parquet(connection, sql, whole)
             with open(whole, "rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    place = output.replace("'", "''")
-    with private_umask():
-        connection.execute(f"copy ({sql.strip().rstrip(';')}) to '{place}' (format parquet)")
+    with (
+        _cleanup.replacing(output) as part,
+        _duckdb.plain(os.path.dirname(part) or ".") as place,
+    ):
+        written = _duckdb.literal(os.path.join(place, os.path.basename(part)))
+        # A line break, because the SQL may end with a comment.
+        copy = f"copy ({sql.strip().rstrip(';')}\n) to {written} (format parquet)"
+        with private_umask():
+            _duckdb.interruptible(connection, connection.execute, copy)
 
 
-def _names(answer: Any) -> list[str]:
-    return [str(column[0]) for column in answer.description]
+class Answer:
+    """The rows of a statement."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+        self._connection = connection
+        self._rows: Any = _duckdb.interruptible(connection, connection.execute, sql)
+        self.names = [str(column[0]) for column in self._rows.description or ()]
+
+    def some(self, number: int) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]]
+        found = _duckdb.interruptible(self._connection, self._rows.fetchmany, number)
+        return found
+
+    def batches(self) -> Iterator[list[tuple[Any, ...]]]:
+        while True:
+            rows = self.some(2000)
+            if not rows:
+                return
+            yield rows
 
 
-class _stdout:
-    def __enter__(self) -> Any:
-        return sys.stdout
-
-    def __exit__(self, *_: object) -> None:
+@contextlib.contextmanager
+def _opened(output: str | None, mode: int) -> Iterator[Any]:
+    if output is None:
+        yield sys.stdout
         sys.stdout.flush()
+        return
+    with _cleanup.replacing(output) as part, create(part, "w", mode, encoding="utf-8") as to:
+        yield to
 
 
-def _batches(answer: Any) -> Any:
-    while True:
-        rows = answer.fetchmany(2000)
-        if not rows:
-            return
-        yield rows
-
-
-def write_csv(answer: Any, to: Any) -> None:
+def write_csv(answer: Answer, to: TextIO) -> None:
     from dftracer import _csv
 
-    _csv.write(to, _names(answer), _batches(answer))
+    _csv.write(to, answer.names, answer.batches())
 
 
-def write_json(answer: Any, to: Any) -> None:
+def write_json(answer: Answer, to: TextIO) -> None:
     """A list of objects, written as it comes."""
     import json
 
-    names = _names(answer)
+    names = answer.names
     to.write("[")
     first = True
-    for rows in _batches(answer):
+    for rows in answer.batches():
         for row in rows:
             record = json.dumps(dict(zip(names, row)), ensure_ascii=False, default=str)
             to.write(("\n" if first else ",\n") + record)
@@ -358,9 +368,9 @@ def write_json(answer: Any, to: Any) -> None:
     to.write("\n]\n")
 
 
-def write_table(answer: Any, to: Any) -> None:
-    names = _names(answer)
-    rows = answer.fetchmany(1001)
+def write_table(answer: Answer, to: TextIO) -> None:
+    names = answer.names
+    rows = answer.some(1001)
     more = len(rows) > 1000
     cells = [[_cell(value) for value in row] for row in rows[:1000]]
     numeric = [
@@ -375,7 +385,7 @@ def write_table(answer: Any, to: Any) -> None:
         columns = zip(values, widths, numeric)
         return "  ".join(f"{v:>{w}}" if right else f"{v:<{w}}" for v, w, right in columns).rstrip()
 
-    print(reading.dim(line(list(names))), file=to)
+    print(reading.dim(line(names)), file=to)
     for row in cells:
         print(line(row), file=to)
     if more:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from dftracer._format import counted
 from dftracer._names import printable
+from dftracer.commands._arguments import add_no_recover, add_threads
 from dftracer.commands._terminal import Progress, complain, styled
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import ENDINGS, find_traces, not_a_trace, siblings, without_copies
@@ -25,12 +26,8 @@ DAMAGED = 3
 def add_arguments(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
     add_paths(parser)
     add_run(parser)
-    parser.add_argument(
-        "--threads", type=int, default=0, metavar="N", help="threads (default: one a core)"
-    )
-    parser.add_argument(
-        "--no-recover", action="store_true", help="leave the spools of dead processes alone"
-    )
+    add_threads(parser)
+    add_no_recover(parser)
     if json:
         parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -58,7 +55,7 @@ def settle_run(args: argparse.Namespace) -> None:
     if args.run and args.run != "latest" and os.path.exists(args.run):
         args.paths, args.run = [args.run, *args.paths], ""
     if not args.paths:
-        raise DFTracerError("name at least one TRACE: a trace file, or a directory", exit_code=2)
+        raise DFTracerError("missing TRACE; give trace files or directories")
 
 
 def of_run(traces: list[Path], wanted: str | None) -> list[Path]:
@@ -116,8 +113,6 @@ def open_traces(
     them would count twice.
     """
     settle_run(args)
-    if args.threads < 0:
-        raise DFTracerError("--threads must not be negative", exit_code=2)
     if not args.no_recover:
         finish_dead(args.paths, sys.stderr if data or getattr(args, "json", False) else sys.stdout)
     traces = find_traces(args.paths)
@@ -181,7 +176,7 @@ def tell_damage(damage: Damage, limit: int = 5) -> int:
     number = sum(damage.troubles.values()) + sum(damage.odd.values())
     if number > limit:
         print(
-            f"dftracer: and {counted(number - min(limit, len(damage.problems)), 'further trouble')}"
+            f"dftracer: … and {counted(number - min(limit, len(damage.problems)), 'more problem')}"
             "; `dftracer validate` lists them",
             file=sys.stderr,
         )

@@ -12,8 +12,10 @@ from pathlib import Path
 from dftracer import _library
 from dftracer._format import counted
 from dftracer._names import printable
+from dftracer.commands._arguments import add_threads
 from dftracer.commands._terminal import complain
 from dftracer.errors import DFTracerError
+from dftracer.trace.files import ENDINGS
 
 EXAMPLES = """\
   dftracer recover traces            finish what killed processes have left
@@ -44,9 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also finish for processes that cannot be checked from here "
         "(another host, another pid namespace)",
     )
-    parser.add_argument(
-        "--threads", type=int, default=0, metavar="N", help="threads (default: one a core)"
-    )
+    add_threads(parser)
     parser.add_argument("--quiet", action="store_true", help="print only problems")
     parser.add_argument("--json", action="store_true", help="one JSON object a directory or file")
 
@@ -79,13 +79,13 @@ def recover_directory(directory: str, *, force: bool = False) -> _library.Recove
 
 def _recover_directory(directory: str, args: argparse.Namespace) -> int:
     found = recover_directory(directory, force=args.force)
+    text = f"{printable(directory)}: {describe(found)}"
     if args.json:
         print(json.dumps({"directory": directory, **found._asdict()}))
     elif found.broken:
-        name = printable(directory)
-        print(f"{name}: {describe(found)}", file=sys.stderr if args.quiet else sys.stdout)
+        print(text, file=sys.stderr if args.quiet else sys.stdout)
     elif not args.quiet:
-        print(f"{printable(directory)}: {describe(found)}")
+        print(text)
     code = 1 if found.broken else 0
     if args.files:
         from dftracer.trace.files import find_traces, is_being_written
@@ -120,9 +120,12 @@ def _guarded(
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.threads < 0:
-        raise DFTracerError("--threads must not be negative", exit_code=2)
     return max(
-        _guarded(_recover_file if os.path.isfile(path) else _recover_directory, path, args)
+        _guarded(_recover_directory if _is_directory(path) else _recover_file, path, args)
         for path in args.paths
     )
+
+
+def _is_directory(path: str) -> bool:
+    """What is not there was meant as what its name says."""
+    return os.path.isdir(path) or not (os.path.exists(path) or path.endswith(ENDINGS))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dftracer import _format, _library
+from dftracer import _cleanup, _format, _library
 from dftracer._format import counted, duration
 from dftracer._names import printable
 from dftracer.commands import _native
@@ -116,25 +116,33 @@ def run(args: argparse.Namespace) -> int:
             OWN_FAILURE,
         )
     os.environ.update(_settings(args, command))
+    own: _native.Run | None = None
     try:
-        own = _native.Run(command[0])
-    except OSError as error:
-        where = error.filename or os.environ.get("DFTRACER_LOG_FILE", ".")
-        raise DFTracerError(f"cannot record into {where}: {error.strerror}", OWN_FAILURE) from None
-    environment = dict(os.environ)
-    environment["DFTRACER_RUN_ID"] = own.id
-    if own.untraced == own.OTHER_LIBC:
-        del environment["LD_PRELOAD"]
-    if not os.path.exists("/proc/self/stat"):
-        # The processes cannot find out that they belong to a run, so each would speak for itself.
-        environment["DFTRACER_SUMMARY"] = "0"
-    begin = time.monotonic()
-    try:
-        status = Child(command, environment).wait()
-    except CannotStart as error:
-        own.end()
-        _remove_if_empty(own.directory)
-        raise DFTracerError(str(error), error.exit_code) from None
+        with _cleanup.whole():
+            own = _native.Run(command[0])
+        environment = dict(os.environ)
+        environment["DFTRACER_RUN_ID"] = own.id
+        if own.untraced == own.OTHER_LIBC:
+            del environment["LD_PRELOAD"]
+        if not os.path.exists("/proc/self/stat"):
+            # The processes cannot find out that they belong to a run, so each would speak for
+            # itself.
+            environment["DFTRACER_SUMMARY"] = "0"
+        begin = time.monotonic()
+        child = Child(command, environment)  # from here on signals are the program's
+    except BaseException as error:
+        if own is not None:
+            own.end()
+            _remove_if_empty(own.directory)
+        if isinstance(error, CannotStart):
+            raise DFTracerError(str(error), error.exit_code) from None
+        if own is None and isinstance(error, OSError):
+            where = error.filename or os.environ.get("DFTRACER_LOG_FILE", ".")
+            text = f"cannot record into {where}: {error.strerror}"
+            raise DFTracerError(text, OWN_FAILURE) from None
+        raise
+    _cleanup.keep(os.path.dirname(os.environ.get("DFTRACER_LOG_FILE", "")))
+    status = child.wait()
     passed = time.monotonic() - begin
     if not own.is_guest:
         _say(_end(own, passed, command))
@@ -252,7 +260,7 @@ def _new_directory(name: str) -> str:
     for number in range(1, 1000):
         path = os.path.abspath(f"dftracer-{name}-{stamp}" + (f"-{number}" if number > 1 else ""))
         try:
-            os.mkdir(path)
+            _cleanup.make_output(path)
         except FileExistsError:
             continue
         except OSError as error:
@@ -390,10 +398,21 @@ def _why_empty(own: _native.Run, sums: _native.Sums, command: Sequence[str]) -> 
     )
 
 
+def _ansi_c(char: str) -> str:
+    """As it stands between $' and '."""
+    if char.isprintable() and char not in "\\'":
+        return char
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(char))
+
+
 def _quoted(path: str) -> str:
+    """For a shell; in one line, whatever the name holds."""
     import shlex
 
-    return shlex.quote(path)
+    if path.isprintable():
+        return shlex.quote(path)
+    plain = "".join(map(_ansi_c, path))
+    return f"$'{plain}'"
 
 
 def _say(lines: Sequence[str]) -> None:

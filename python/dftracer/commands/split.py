@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
 from dftracer._files import add_mode, file_mode
 from dftracer.commands import reading
+from dftracer.commands._arguments import nanoseconds, positive, positive_number
 from dftracer.commands.merge import add_alignment, add_inputs, failed, inputs, report
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import ENDINGS
@@ -20,28 +20,28 @@ EXAMPLES = """\
   dftracer split trace.pfw.gz --from 5s --to 8s   only what began then
 """
 
-UNITS = {
-    "ns": 1,
-    "us": 10**3,
-    "ms": 10**6,
-    "s": 10**9,
-    "m": 60 * 10**9,
-    "h": 3600 * 10**9,
-    "": 10**9,
-}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_inputs(parser)
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("-n", "--parts", type=int, metavar="N", help="this many pieces")
-    how.add_argument("-s", "--size", type=float, metavar="MB", help="pieces of about this size")
-    how.add_argument("--by-process", action="store_true", help="a piece a process")
-    how.add_argument("--every", metavar="TIME", help="this much time a piece: 500ms, 10s, 2m")
-    parser.add_argument(
-        "--from", dest="start", metavar="TIME", help="leave out what began earlier, from the start"
+    how.add_argument("-n", "--parts", type=positive, metavar="N", help="this many pieces")
+    how.add_argument(
+        "-s", "--size", type=positive_number, metavar="MB", help="pieces of about this size"
     )
-    parser.add_argument("--to", dest="stop", metavar="TIME", help="leave out what began later")
+    how.add_argument("--by-process", action="store_true", help="a piece a process")
+    how.add_argument(
+        "--every", type=nanoseconds, metavar="TIME", help="this much time per piece: 500ms, 10s, 2m"
+    )
+    parser.add_argument(
+        "--from",
+        dest="start",
+        type=nanoseconds,
+        metavar="TIME",
+        help="leave out what began earlier; TIME counts from the first event",
+    )
+    parser.add_argument(
+        "--to", dest="stop", type=nanoseconds, metavar="TIME", help="leave out what began later"
+    )
     parser.add_argument(
         "-o",
         "--output",
@@ -55,32 +55,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="print only problems")
 
 
-def nanoseconds(text: str) -> int:
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h|)", text)
-    if match is None:
-        raise DFTracerError(f"{text}: is no time (500ms, 10s, 2m)", exit_code=2)
-    return round(float(match[1]) * UNITS[match[2]])
-
-
 def _how(args: argparse.Namespace) -> tuple[str, int]:
+    if args.start is not None and args.stop is not None and args.stop <= args.start:
+        raise DFTracerError("--to must be later than --from")
     if args.parts is not None:
-        if args.parts < 1:
-            raise DFTracerError("-n must be at least 1", exit_code=2)
         return "parts", args.parts
     if args.size is not None:
-        if args.size <= 0:
-            raise DFTracerError("-s must be more than 0", exit_code=2)
-        return "size", round(args.size * 1e6)
+        return "size", max(round(args.size * 1e6), 1)
     if args.by_process:
         return "process", 0
     if args.every is not None:
-        every = nanoseconds(args.every)
-        if every == 0:
-            raise DFTracerError("--every must be more than 0", exit_code=2)
-        return "time", every
+        if args.every == 0:
+            raise DFTracerError("--every must be more than 0")
+        return "time", args.every
     if args.start is not None or args.stop is not None:
         return "parts", 1
-    raise DFTracerError("say how: -n, -s, --by-process, --every, --from, --to", exit_code=2)
+    raise DFTracerError("specify one of -n, -s, --by-process, --every, --from, --to")
 
 
 def _stem(args: argparse.Namespace, traces: list[Path]) -> tuple[str, str]:
@@ -110,8 +100,8 @@ def run(args: argparse.Namespace) -> int:
     start = stop = None
     if args.start is not None or args.stop is not None:
         first = summarise_all(traces, threads=args.threads, by_path=False).first or 0
-        start = None if args.start is None else first + nanoseconds(args.start)
-        stop = None if args.stop is None else first + nanoseconds(args.stop)
+        start = None if args.start is None else first + args.start
+        stop = None if args.stop is None else first + args.stop
     try:
         with reading.progress(traces, "splitting", passes=3) as bar:
             found = _reader.split(

@@ -11,6 +11,7 @@ from typing import Union
 from dftracer._format import counted, duration, size
 from dftracer._layout import Column, name_column, table
 from dftracer.commands import reading
+from dftracer.commands._arguments import natural
 from dftracer.commands._terminal import width
 from dftracer.commands.reading import dim
 from dftracer.trace import runs
@@ -30,7 +31,11 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser)
     parser.add_argument(
-        "--top", type=int, default=20, metavar="N", help="rows of each table (default 20, 0: all)"
+        "--top",
+        type=natural,
+        default=20,
+        metavar="N",
+        help="rows of each table (default 20, 0: all)",
     )
     parser.add_argument("--sort", choices=SORTS, default="time", help="order of the rows")
     parser.add_argument(

@@ -8,6 +8,7 @@ import json
 from dftracer._format import counted, size
 from dftracer._names import printable
 from dftracer.commands import reading
+from dftracer.commands._arguments import natural
 from dftracer.commands.reading import DAMAGED, problem_text
 from dftracer.trace.summary import TraceSummary, summarise_all
 from dftracer.trace.table import ODD
@@ -21,7 +22,7 @@ EXAMPLES = """\
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser)
     parser.add_argument(
-        "--limit", type=int, default=20, metavar="N", help="troubles shown of each file (20)"
+        "--limit", type=natural, default=20, metavar="N", help="problems shown per file (20)"
     )
     parser.add_argument("--quiet", action="store_true", help="print only what is damaged")
 
@@ -77,7 +78,7 @@ def _print(found: TraceSummary, limit: int, quiet: bool) -> None:
             print(f"  {problem_text(problem)}")
         more = sum(file.troubles.values()) - min(len(troubles), limit)
         if more > 0:
-            print(f"  and {counted(more, 'further trouble')}")
+            print(f"  … and {counted(more, 'more problem')}")
     bad = sum(file.damaged for file in found.files)
     print(
         f"{counted(len(found.files), 'file')}, "
