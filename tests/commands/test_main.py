@@ -42,17 +42,15 @@ def test_each_verb_has_help_with_examples(verb: str, tmp_path: Path) -> None:
 
 def test_mistakes(tmp_path: Path) -> None:
     for words, text in (
-        (["inof"], "dftracer: there is no verb 'inof'; did you mean 'info'?\n"),
-        (["xyzzy"], "dftracer: there is no verb 'xyzzy'; see dftracer --help\n"),
-        (["-x"], "dftracer: there is no option '-x' before the verb; see dftracer --help\n"),
+        (["inof"], "dftracer: unknown verb 'inof'; did you mean 'info'?\n"),
+        (["xyzzy"], "dftracer: unknown verb 'xyzzy'; see dftracer --help\n"),
+        (["-x"], "dftracer: unknown option '-x' before the verb; see dftracer --help\n"),
         (["top", "nowhere"], "dftracer: nowhere: no such directory\n"),
     ):
         assert dftracer(*words, cwd=tmp_path, expect=2).stderr == text
     done = dftracer(cwd=tmp_path, expect=2)
     assert done.stdout == ""
     assert done.stderr.startswith("usage: dftracer VERB")
-    done = dftracer("view", "--prot", "1", "x", cwd=tmp_path, expect=2)
-    assert "Traceback" not in done.stderr
 
 
 def test_version(tmp_path: Path) -> None:
@@ -143,7 +141,91 @@ def test_completion_in_other_shells(shell: str, tmp_path: Path) -> None:
     assert all(verb in text for verb in SUMMARIES)
     script = tmp_path / "script"
     script.write_text(text)
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
+    need(shell)
     subprocess.run([shell, "-n", script], check=True)
     assert dftracer("completion", "tcsh", cwd=tmp_path, expect=2).stdout == ""
+
+
+def need(shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A program and a file that are the only ones of their kind."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "zzqprogram"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (tmp_path / "zzqfile").touch()
+    return tmp_path
+
+
+# What is typed, and what the word at its end becomes.
+TYPED = {
+    "dftracer run -- zzqp": "zzqprogram",
+    "dftracer run zzqp": "zzqprogram",
+    "dftracer run -o d --no-io -- zzqp": "zzqprogram",
+    "dftracer run -- cat zzqf": "zzqfile",
+    "dftracer run -o d cat --number zzqf": "zzqfile",
+    "dftracer run --no-m": "--no-metadata",
+    "dftracer run -o zzqf": "zzqfile",
+    "dftracer info zzqf": "zzqfile",
+    "dftracer vali": "validate",
+    "dftracer completion fi": "fish",
+}
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_fish_completes_the_words_of_a_program(typed: str, shop: Path) -> None:
+    need("fish")
+    script = dftracer("completion", "fish", cwd=shop).stdout
+    (shop / "script").write_text(script)
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"source script; complete -C '{typed}'"],
+        cwd=shop,
+        env=environment({"PATH": f"{shop / 'bin'}:{os.environ['PATH']}", "HOME": str(shop)}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [line.partition("\t")[0] for line in done.stdout.splitlines()] == [TYPED[typed]]
+
+
+# Completes the line, writes what became of it, and ends.
+ZSH = """
+autoload -U compinit && compinit -u -D
+source ./script
+finish() { zle complete-word; print -r -- $BUFFER > done.new; mv done.new done; exit }
+zle -N finish
+bindkey '^X' finish
+print rea''dy
+"""
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_zsh_completes_the_words_of_a_program(typed: str, shop: Path) -> None:
+    need("zsh")
+    (shop / "script").write_text(dftracer("completion", "zsh", cwd=shop).stdout)
+    (shop / "setup").write_text(ZSH)
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(shop)
+        path = f"{shop / 'bin'}:{os.environ['PATH']}"
+        os.execvpe("zsh", ["zsh", "-f", "-i"], environment({"PATH": path, "TERM": "dumb"}))
+    os.write(fd, b"source ./setup\n")
+    text = b""
+    try:
+        while b"ready" not in text:
+            text += os.read(fd, 65536)
+        os.write(fd, typed.encode() + b"\x18")
+        while True:
+            text += os.read(fd, 65536)
+    except OSError:  # zsh has ended
+        pass
+    os.waitpid(pid, 0)
+    os.close(fd)
+    assert (shop / "done").exists(), text
+    before = typed.rpartition(" ")[0]
+    assert (shop / "done").read_text().rstrip() == f"{before} {TYPED[typed]}"

@@ -97,7 +97,7 @@ _dftracer() {{
     for ((i = 2; i < COMP_CWORD; i++)); do
       case run:${{COMP_WORDS[i]}} in
         run:--) ((i++)); break ;;
-{chr(10).join(_skips(options["run"]))}
+        {"|".join(f"run:{flag}" for flag in _valued(options["run"]))}) ((i++)) ;;
         run:-*) ;;
         *) break ;;
       esac
@@ -119,10 +119,9 @@ _dftracer() {{
 complete -o default -o bashdefault -F _dftracer dftracer"""
 
 
-def _skips(options: list[Option]) -> Iterator[str]:
-    """The options of `run` that take the next word with them."""
-    flags = [flag for option in options if option.takes for flag in option.flags]
-    yield f"        {'|'.join(f'run:{flag}' for flag in flags)}) ((i++)) ;;"
+def _valued(options: list[Option]) -> list[str]:
+    """The options that take the next word with them."""
+    return [flag for option in options if option.takes for flag in option.flags]
 
 
 def _zsh_text(text: str) -> str:
@@ -143,14 +142,30 @@ def _zsh(options: dict[str, list[Option]]) -> str:
             suffix = f":{_zsh_text(option.takes)}:{value}" if option.takes else ""
             for flag in option.flags:
                 specs.append(shlex.quote(f"*{flag}[{_zsh_text(option.help)}]{suffix}"))
-        if verb == "run":
-            specs.append("'*::program:_normal'")
-        elif not _positional(known):
+        if verb != "run" and not _positional(known):
             specs.append("'*:trace:_files'")
         joined = " \\\n        ".join(specs)
-        cases.append(f"    {verb}) _arguments -S \\\n        {joined} ;;")
+        before = "_dftracer_program || " if verb == "run" else ""
+        cases.append(f"    {verb}) {before}_arguments -S \\\n        {joined} ;;")
     return f"""\
 #compdef dftracer
+# The words of the program are completed as if it stood alone.
+_dftracer_program() {{
+  local -i i=2
+  while ((i < CURRENT)); do
+    case $words[i] in
+      --) ((i++)); break ;;
+      {"|".join(_valued(options["run"]))}) ((i += 2)) ;;
+      -*) ((i++)) ;;
+      *) break ;;
+    esac
+  done
+  if ((i > CURRENT)); then return 1; fi
+  if ((i == CURRENT)) && [[ $words[i-1] != -- && $words[i] == -* ]]; then return 1; fi
+  words=("${{(@)words[i,-1]}}")
+  ((CURRENT -= i - 1))
+  _normal
+}}
 _dftracer() {{
   local -a verbs
   verbs=({listed})
@@ -168,16 +183,52 @@ _dftracer() {{
 compdef _dftracer dftracer"""
 
 
+FISH = """\
+# fish completion of dftracer
+function __dftracer_verb
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and test $words[2] = $argv[1]
+end
+# The words of the program are completed as if it stood alone.
+function __dftracer_program
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    set -l ended 0
+    set -l i 3
+    while test $i -le (count $words)
+        switch $words[$i]
+            case --
+                set i (math $i + 1)
+                set ended 1
+                break
+            case VALUED
+                set i (math $i + 2)
+            case '-*'
+                set i (math $i + 1)
+            case '*'
+                break
+        end
+    end
+    if test $i -le (count $words)
+        complete -C (string join ' ' -- (string escape -- $words[$i..-1]) "$current")
+    else if test $i -eq (math (count $words) + 1)
+        if test $ended = 1; or not string match -q -- '-*' "$current"
+            complete -C "$current"
+        end
+    end
+end"""
+
+
 def _fish(options: dict[str, list[Option]]) -> str:
     def quoted(text: str) -> str:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
-    lines = ["# fish completion of dftracer"]
+    lines = [FISH.replace("VALUED", " ".join(_valued(options["run"])))]
     for verb, text in _verbs().items():
         start = "complete -c dftracer -n __fish_use_subcommand"
         lines.append(f"{start} -f -a {verb} -d {quoted(text)}")
     for verb, known in options.items():
-        start = f"complete -c dftracer -n '__fish_seen_subcommand_from {verb}'"
+        start = f"complete -c dftracer -n '__dftracer_verb {verb}'"
         for option in known:
             words = [start]
             for flag in option.flags:
@@ -188,8 +239,5 @@ def _fish(options: dict[str, list[Option]]) -> str:
                 words.append(f"-f -a {quoted(' '.join(option.choices))}")
             words.append(f"-d {quoted(option.help)}")
             lines.append(" ".join(words))
-    lines.append(
-        "complete -c dftracer -n '__fish_seen_subcommand_from run' -a "
-        "'(__fish_complete_subcommand --fcs-skip=2)'"
-    )
+    lines.append("complete -c dftracer -n '__dftracer_verb run' -f -a '(__dftracer_program)'")
     return "\n".join(lines)
