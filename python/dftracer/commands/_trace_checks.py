@@ -250,9 +250,7 @@ def _unseen(sums: Sums) -> Iterator[Check]:
     mapped = sum(sums.mapped.values())
     if mapped:
         (most, length), *_ = sums.mapped.most_common(1)
-        text = (
-            f"{size(mapped)} of {counted(len(sums.mapped), 'file')} were mapped into memory"
-        )
+        text = f"{size(mapped)} of {counted(len(sums.mapped), 'file')} were mapped into memory"
         if mapped > _ENOUGH:
             yield warn(
                 "mapped",

@@ -40,7 +40,11 @@ CLASS_NAMES = {"io": "I/O", "fetch": "loading data", "other": "everything else"}
 # From orderly to random, as the legend lists them.
 PATTERNS = ("whole", "sequential", "strided", "mixed", "random")
 # Of transfers: what they are called, and their colour.
-DIRECTIONS = {"read": ("read", "read"), "write": ("written", "write"), "copy": ("copied", "s3")}
+DIRECTIONS = {
+    "read": ("read", "read"),
+    "write": ("written", "write"),
+    "copy": ("copied", "other-2"),
+}
 
 
 def timeline(report: Report) -> Figure | None:
@@ -376,7 +380,7 @@ def files(report: Report) -> Figure | None:
             if there:
                 data.append(
                     row_bars(
-                        pattern if pattern != "other" else "no transfers",
+                        pattern if pattern != "other" else "mapped, unknown or no transfers",
                         pattern,
                         _rounded([weight(rows[at]) / scale for at in there]),
                         there,
