@@ -323,8 +323,8 @@ std::string mixed(int from, int to) {
 
 std::string described(const Row& row) {
   std::string out;
-  for (const std::uint64_t value : {row.count, row.total, row.least, row.most, row.read_bytes,
-                                    row.write_bytes, row.durations.count()}) {
+  for (const std::uint64_t value : {row.count, row.total, row.least, row.most, row.bytes.read,
+                                    row.bytes.written, row.durations.count()}) {
     out += std::to_string(value) + ' ';
   }
   for (const double share : {0.1, 0.5, 0.9, 0.99}) {
@@ -344,7 +344,7 @@ std::string described(const Partial& partial) {
     out += process.host + ' ' + std::to_string(process.pid) + ": ";
     for (const std::uint64_t value :
          {process.seen.block, process.seen.line, process.events, process.records, process.total,
-          process.read_bytes, process.write_bytes, std::uint64_t{process.threads.size()}}) {
+          process.bytes.read, process.bytes.written, std::uint64_t{process.threads.size()}}) {
       out += std::to_string(value) + ' ';
     }
     out += std::to_string(process.first) + ' ' + std::to_string(process.last) + '\n';
