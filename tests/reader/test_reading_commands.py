@@ -14,7 +14,8 @@ import duckdb
 import pytest
 
 from dftracer import trace
-from dftracer.commands import _terminal, query
+from dftracer import _names
+from dftracer.commands import query
 from dftracer.commands.main import main
 
 if TYPE_CHECKING:
@@ -286,14 +287,14 @@ def test_a_name_of_a_megabyte_is_measured_once(
     path = tmp_path / "t.pfw"
     path.write_text("[\n" + json.dumps({**record, "args": {"fname": name}}) + "\n")
     measured = 0
-    real = _terminal.columns_of
+    real = _names.columns_of
 
     def counted(text: str) -> int:
         nonlocal measured
         measured += len(text)
         return real(text)
 
-    monkeypatch.setattr(_terminal, "columns_of", counted)
+    monkeypatch.setattr(_names, "columns_of", counted)
     assert main([verb, str(path)]) == 0
     assert "end" in capsys.readouterr().out
     assert measured < 10 * len(name)
@@ -303,9 +304,9 @@ def test_a_name_of_a_megabyte_is_measured_once(
 @pytest.mark.parametrize("text", ["abcdef", "日本語テキスト", "e\u0301" * 9, "", "ab"])
 def test_shortened_texts_take_the_room_that_there_is(text: str, keep_start: bool) -> None:
     for room in range(8):
-        found = _terminal.shorten(text, room, keep_start=keep_start)
-        assert _terminal.columns_of(found) <= room
-        if _terminal.columns_of(text) <= room:
+        found = _names.shorten(text, room, keep_start=keep_start)
+        assert _names.columns_of(found) <= room
+        if _names.columns_of(text) <= room:
             assert found == text
         elif room > 2:
-            assert _terminal.columns_of(found) >= room - 1
+            assert _names.columns_of(found) >= room - 1

@@ -276,12 +276,14 @@ def io_bound(facts: Facts) -> Case | None:
     top = max(facts.calls(lambda call: True), key=lambda call: call["total_ns"], default=None)
     if not busy or top is None:
         return None
-    files = facts.tables["files"]
-    most = f"; costliest file {_path(files[0]['fname'])}: {duration(files[0]['total_ns'])}"
+    most = "".join(
+        f"; costliest file {_path(file['fname'])}: {duration(file['total_ns'])}"
+        for file in facts.tables["files"][:1]
+    )
     return Case(
         f"I/O calls take {percent(min(busy / max(facts.busy, 1), 1))} {facts.of_busy}",
         f"{duration(busy)}, most of it in {top['name']}: "
-        f"{counted(top['count'], 'call')}, {duration(top['total_ns'])}{most if files else ''}",
+        f"{counted(top['count'], 'call')}, {duration(top['total_ns'])}{most}",
         busy,
         facts.busy,
         base=facts.of_busy,
