@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from dftracer import _secrets
@@ -220,19 +219,12 @@ def _time_line(summary: Summary) -> str:
 
 
 def _period(first: int, last: int) -> str:
-    """In this machine's time zone, which is named: the trace may come from another one."""
-    start = datetime(1970, 1, 1, tzinfo=timezone.utc)
-    begin, end = ((start + timedelta(microseconds=ns // 1000)).astimezone() for ns in (first, last))
+    begin, end = map(runs.local_time, (first, last))
     text = f"{begin:%Y-%m-%d %H:%M:%S.%f}"
     if begin.utcoffset() != end.utcoffset():  # the clocks changed meanwhile
-        text += f" {_zone(begin)}"
+        text += f" {runs.zone_text(begin)}"
     day = "" if begin.date() == end.date() else f"{end:%Y-%m-%d} "
-    return f"{text} to {day}{end:%H:%M:%S.%f} {_zone(end)}"
-
-
-def _zone(time: datetime) -> str:
-    offset = f"{time:%z}"
-    return "UTC" if offset == "+0000" else f"{offset[:3]}:{offset[3:5]}"
+    return f"{text} to {day}{end:%H:%M:%S.%f} {runs.zone_text(end)}"
 
 
 def _sorted(rows: Iterable[Row]) -> list[Row]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,9 +125,21 @@ def covered(spans: Iterable[tuple[int, int]]) -> int:
     return total
 
 
+def local_time(nanoseconds: int) -> datetime:
+    """In this machine's time zone, which must be named: the trace may come from another one."""
+    start = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    return (start + timedelta(microseconds=nanoseconds // 1000)).astimezone()
+
+
+def zone_text(time: datetime) -> str:
+    offset = f"{time:%z}"
+    return "UTC" if offset == "+0000" else f"{offset[:3]}:{offset[3:5]}"
+
+
 def when_text(nanoseconds: int | None) -> str:
     try:
-        return f"{datetime.fromtimestamp((nanoseconds or 0) / 1e9):%Y-%m-%d %H:%M:%S}"
+        time = local_time(nanoseconds or 0)
+        return f"{time:%Y-%m-%d %H:%M:%S} {zone_text(time)}"
     except (OverflowError, OSError, ValueError):
         return f"{nanoseconds} ns"
 
