@@ -73,7 +73,7 @@ def binary_size(number: int) -> str:
 
 
 def amount(number: float | None, unknown: int = 0) -> str:
-    """Of bytes that calls moved: `unknown` of these calls moved more, nobody knows how much."""
+    """Bytes that calls moved; `unknown` further calls moved an unknown number."""
     if number is None:
         return "unknown"
     return f"≥ {size(number)}" if unknown and number else size(number)

@@ -123,7 +123,7 @@ _URL_ENDS = frozenset("/?#;\0") | _QUOTES
 def shown(text: str, environment: Mapping[str, str] | None = None) -> str:
     """What a command shows: masked, unless DFTRACER_MASK_SECRETS is 0."""
     given = (os.environ if environment is None else environment).get("DFTRACER_MASK_SECRETS", "1")
-    return text if given.strip().lower() in ("0", "false", "no", "off") else mask(text)
+    return text if given.strip().lower() in ("", "0", "false", "no", "off") else mask(text)
 
 
 def mask(text: str) -> str:

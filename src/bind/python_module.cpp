@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "bind/inside.hpp"
 #include "bind/python_batch.hpp"
 #include "bind/python_function.hpp"
 #include "bind/python_iter.hpp"
@@ -60,6 +61,7 @@ PyObject* initialize(PyObject*, PyObject* args, PyObject* keywords) {
   int result = 0;
   Py_BEGIN_ALLOW_THREADS;
   result = dftracer_initialize(path, dirs, &process_id);
+  if (result == 0) dftracer_leave_nothing_empty();
   Py_END_ALLOW_THREADS;
   Py_XDECREF(paths[0]);
   Py_XDECREF(paths[1]);

@@ -186,7 +186,7 @@ constexpr Call kCalls[] = {
 static_assert(std::is_sorted(std::begin(kCalls), std::end(kCalls),
                              [](const Call& a, const Call& b) { return a.name < b.name; }));
 
-// The arguments that lengths are told by; -1 where one is missing.
+// The arguments that hold lengths; -1 where one is missing.
 struct Told {
   std::int64_t ret = -1;
   std::int64_t size = -1;

@@ -12,7 +12,7 @@ void put(std::string& out, std::uint64_t value) {
   out += static_cast<char>(value);
 }
 
-// Each start is told as the distance from the end before, in numbers of seven bits a byte.
+// Each start is stored as the distance from the end before, seven bits per byte.
 class Unpacked {
  public:
   explicit Unpacked(std::string_view packed) : rest_(packed) {}

@@ -86,7 +86,7 @@ struct Place {  // in the trace; orders what has no other order
 };
 
 // What the records of the tracer itself say of a process. Apart from its numbers: a trace may hold
-// a million processes of which nothing is said.
+// a million processes without a start record.
 struct ProcessTexts {
   std::string command;  // hashes
   std::string program;

@@ -15,7 +15,7 @@ struct IoBytes {
 // Of all threads, living or not, and of children that were waited for. False without /proc.
 [[nodiscard]] bool process_io(IoBytes& out) noexcept;
 
-// From here on `thread_io` is asked, and threads that end keep their counts. `ended_before`: count
+// From here on `thread_io` counts, and threads that end leave their counts. `ended_before`: count
 // what threads that have ended already moved, which only a process without children can tell.
 [[nodiscard]] bool keep_thread_io(bool ended_before) noexcept;
 // In a forked child: its threads, and their counts, are its parent's.

@@ -46,7 +46,7 @@ void say_summary(const Session& s, const Amounts& amounts, const char* untraced)
 // calls are not intercepted, or the kernel's count is not known.
 sink::Encoder::Traffic measure_traffic(const Session& s) {
   sink::Encoder::Traffic traffic{};
-  traffic.cpu_us = cpu_time();
+  traffic.cpu_us = cpu_time() - s.cpu_before;
   const std::uint64_t own_read = sys::g_own_read.load();
   const std::uint64_t own_written = sys::g_own_written.load();
   record::IoBytes moved;
@@ -121,9 +121,8 @@ void close(Session& s) {
     // With the lock, so that the writer is not between a write of ours and the note of it.
     const sink::Encoder::Traffic traffic = measure_traffic(s);
     // A preloaded process that did nothing of interest leaves no file: there may be thousands. Nor
-    // does one for which every category of calls is switched off.
-    const bool nothing_wanted = s.config.disable_posix && s.config.disable_stdio;
-    unused = (s.preloaded || nothing_wanted) && spool->head().trace_size == 0 &&
+    // does one for which the settings switch every category of calls off.
+    unused = (s.preloaded || s.leaves_nothing_empty) && spool->head().trace_size == 0 &&
              s.sink->is_unused();
     done = unused || s.sink->finish(s.config.inc_metadata, false, &traffic);
     if (unused) s.sink->abandon();

@@ -117,6 +117,9 @@ int open_spool(Session& s, bool may_be_exact) {
   } else if (exact) {
     clear_finished(s.place, head.trace_name, existing);
   }
+  // From the trace's first start record on: an exec goes on with the trace.
+  if (!s.cpu_counts) s.cpu_before = continued ? 0 : cpu_time();
+  s.cpu_counts = true;
   const std::uint64_t start_ns = spool->timeline().knots[0].ns;
   const std::uint64_t lines =
       compose_preamble(s, owner, host_hash, first_id, start_ns, !continued, preamble);
@@ -179,6 +182,7 @@ void leave_parent(Session& s) {
   s.word_left = false;
   s.reported = {};
   s.finished_for = {};
+  s.cpu_counts = false;
   buffer::reset_tallies(buffer::t_thread.tally);
 }
 

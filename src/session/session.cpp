@@ -116,6 +116,8 @@ void join_run(Session& s, const Environment& environment) {
 
 bool open_session(Session& s, const Request& request) {
   s.preloaded = request.preloaded;
+  s.io_is_off = s.config.disable_io;
+  s.leaves_nothing_empty = s.config.disable_posix && s.config.disable_stdio;
   if (request.preloaded) end_last(s);
   record::choose_clock();
   const Environment environment{environ, ::getauxval(AT_SECURE) != 0};
@@ -176,6 +178,8 @@ bool start(const Request& request) noexcept try {
   if (s != nullptr && !is_child(*s)) {  // the same process again: its clock and its ids go on
     fresh->rate = s->rate;
     fresh->next_id = s->next_id;
+    fresh->cpu_before = s->cpu_before;
+    fresh->cpu_counts = s->cpu_counts;
   }
   g_session.store(fresh);
   const bool opened = open_session(*fresh, request);
@@ -240,6 +244,13 @@ void abandon() noexcept {
   const Session* s = g_session.load();
   if (s != nullptr && is_talkative(*s))
     say("process %u enters a sandbox: nothing is recorded from here on", s->pid);
+}
+
+void leave_nothing_empty() noexcept {
+  SlowPath slow;
+  Locked locked(g_lock);
+  Session* s = g_session.load();
+  if (s != nullptr && s->io_is_off) s->leaves_nothing_empty = true;
 }
 
 bool active() noexcept { return buffer::g_on.load(std::memory_order_relaxed); }

@@ -44,11 +44,15 @@ struct Session {
   std::uint64_t key = 0;    // of this one
   bool word_left = false;
   bool preloaded = false;
+  bool io_is_off = false;  // by the settings, not by the call that started the session
+  bool leaves_nothing_empty = false;
   bool suspended = false;  // an exec is under way that ends the trace
   bool ends_last = false;  // after every destructor, not among them
   Amounts reported{};      // calls and losses that this process has already added to the run's
   recovery::Found finished_for;  // of the run's dead whose traces this process completed
   IoMeter io;
+  std::uint64_t cpu_before = 0;  // microseconds that the process had used when recording began
+  bool cpu_counts = false;       // whether that is known
   int starts = 0;
   bool failed = false;  // said so once; this process is not traced
 };

@@ -39,7 +39,7 @@ def test_a_masked_text_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("0", "--token=x"), ("off", "--token=x"), ("1", "--token=***"), ("", "--token=***")],
+    [("0", "--token=x"), ("off", "--token=x"), ("1", "--token=***"), ("", "--token=x")],
 )
 def test_a_variable_shows_secrets_as_they_were_recorded(value: str, expected: str) -> None:
     assert shown("--token=x", {"DFTRACER_MASK_SECRETS": value}) == expected

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from dftracer import trace
-from dftracer import _names
+from dftracer import _names, trace
 from dftracer.commands import query
 from dftracer.commands.main import main
 

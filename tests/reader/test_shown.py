@@ -286,7 +286,7 @@ ROLES = [
 def write_roles(tmp_path: Path) -> list[Path]:
     paths = []
     for at, (pid, parent, category, program) in enumerate(ROLES):
-        work = [{"name": "work", "cat": category, "ts": EPOCH + 10 * at, "dur": 5}]
+        work = [{"name": "work", "cat": category, "ts": EPOCH + 100 + 10 * at, "dur": 5}]
         records = process(pid, work, parent=parent, start=EPOCH + pid)
         for record in records:
             if record["name"] == "process_name":

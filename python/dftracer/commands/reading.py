@@ -127,7 +127,7 @@ def open_traces(
 def need_traces(traces: Sequence[Path]) -> None:
     """An error for what is no trace: all of the files, or one that is not even called like one.
 
-    One among others may be a trace of which nothing is left, which is told with the damage.
+    One among others may be a trace of which nothing is left; the damage report names it.
     """
     reasons = {trace: not_a_trace(trace) for trace in traces}
     usable = any(reason is None for reason in reasons.values())

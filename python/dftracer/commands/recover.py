@@ -15,7 +15,6 @@ from dftracer._names import printable
 from dftracer.commands._arguments import add_threads
 from dftracer.commands._terminal import complain
 from dftracer.errors import DFTracerError
-from dftracer.trace.files import ENDINGS
 
 EXAMPLES = """\
   dftracer recover traces            finish what killed processes have left
@@ -128,4 +127,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _is_directory(path: str) -> bool:
     """What is not there was meant as what its name says."""
-    return os.path.isdir(path) or not (os.path.exists(path) or path.endswith(ENDINGS))
+    if os.path.exists(path):
+        return os.path.isdir(path)
+    from dftracer.trace.files import ENDINGS  # spools are finished without the reader
+
+    return not path.endswith(ENDINGS)

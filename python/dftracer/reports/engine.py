@@ -91,7 +91,7 @@ def _say_what_is_missing(tables: dict[str, Table]) -> None:
     else:
         if "io" not in classes:
             texts.append("no I/O calls (recorded by `dftracer run`, or in FUNCTION mode)")
-        # Of a program that nobody annotated, compute is not missing.
+        # A program without annotations does not lack compute regions.
         annotated = any(not _CALLS.match(cat or "") for cat in tables["layers"].column("cat"))
         if "compute" not in classes and annotated:
             texts.append("no compute regions (annotate with ai, or `dftracer run --torch`)")

@@ -14,7 +14,7 @@ from dftracer.trace.runs import when_text
 
 Row = dict[str, Any]
 TOP = 8
-# What is said of a job's time if not its start and end records tell it.
+# How a job was timed, unless by its start and end records.
 TIMED_BY = {
     "its events": " from its first to its last event",
     "its start record and its last event": " until its last event (its end is not known)",

@@ -77,7 +77,7 @@ def without_copies(traces: Sequence[Path]) -> list[Path]:
     """The fullest of each process's traces: one that was copied is the same process again.
 
     So it is with a trace and its copy from before it was recovered or compacted. A process of this
-    project has a key in its start record, which no other has. What is left out is told.
+    project has a key in its start record, which no other has. Copies left out are reported.
     """
     by_key: dict[bytes, list[Path]] = {}
     for trace in traces:

@@ -26,7 +26,7 @@ class Row:
     p50: int = 0
     p90: int = 0
     p99: int = 0
-    # Of files, not of pipes and the like; None if only calls moved any whose bytes nobody can know.
+    # Of files, not of pipes and the like; None if the bytes of no such call are known.
     read_bytes: int | None = 0
     write_bytes: int | None = 0
     # Calls that moved bytes of which the trace does not tell how many.

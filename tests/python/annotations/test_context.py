@@ -335,3 +335,20 @@ def test_hint_about_switches_that_reach_nothing(tmp_path: Path, program: str, hi
     done = run_python(HEAD + program, cwd=tmp_path, stderr=None)
     assert bool(pattern.fullmatch(done.stderr)) == hint, done.stderr
     assert hint or done.stderr == ""
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_no_file_remains_when_the_whole_tree_is_disabled(tmp_path: Path, calls: int) -> None:
+    program = f"""
+from dftracer.python import ai, dftracer
+log = dftracer.initialize_log("t.pfw")
+for n in range({calls}):
+    with ai.compute.forward:
+        pass
+ai.disable()
+with ai.compute.forward:
+    pass
+log.finalize()
+"""
+    run_python(program, cwd=tmp_path)
+    assert len(list(tmp_path.glob("t.pfw*"))) == calls

@@ -8,10 +8,11 @@ with work as (
   from p_work group by process
 ), parents as (
   -- The number of a process is used again after its end: the latest one that began before.
-  select p.process as child, arg_max(q.process, q.first_ns) as process, arg_max(n.number, q.first_ns) as number
-  from p_processes p join p_processes q on q.pid = p.ppid and q.host is not distinct from p.host and q.process <> p.process
-  join numbers n on q.process = n.process
-  where q.first_ns <= p.first_ns or p.first_ns is null group by p.process
+  select p.process as child, arg_max(q.process, m.start_ns) as process, arg_max(n.number, m.start_ns) as number
+  from p_processes p join lives l using (process)
+  join p_processes q on q.pid = p.ppid and q.host is not distinct from p.host and q.process <> p.process
+  join lives m on m.process = q.process join numbers n on n.process = q.process
+  where m.start_ns <= l.start_ns or l.start_ns is null group by p.process
 )
 select n.number as process, p.pid, p.host, p.rank, p.name, p.command, p.events, p.threads, p.first_ns, p.last_ns,
   l.start_ns, l.end_ns, l.life_ns, l.timed_by, l.run, l.busy_ns, l.lock_ns, l.child_ns + l.pipe_ns as wait_ns, l.idle_ns, l.cpu_ns,
