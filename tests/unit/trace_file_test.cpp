@@ -123,7 +123,8 @@ TEST_CASE("where nothing can be written, nothing is left") {
   const TemporaryDirectory directory;
   FileState state{};
   CHECK(append((directory / "missing").c_str(), "t.pfw", "new\n", state, 0600) == -ENOENT);
-  CHECK(append(directory.path(), std::string(300, 'n').c_str(), "new\n", state, 0600) == -ENAMETOOLONG);
+  CHECK(append(directory.path(), std::string(300, 'n').c_str(), "new\n", state, 0600) ==
+        -ENAMETOOLONG);
   CHECK(append(std::string(4396, 'd').c_str(), "t.pfw", "new\n", state, 0600) == -ENAMETOOLONG);
   CHECK(state.size == 0);
   CHECK(directory.list().empty());
@@ -137,11 +138,13 @@ TEST_CASE("a block that does not fit leaves the file as it was") {
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
     const std::string large(200, 'x');
     FileState state{};
-    if (append(directory.path(), "t.pfw", large, state, 0600) != -EFBIG || state.size != 0) return 2;
+    if (append(directory.path(), "t.pfw", large, state, 0600) != -EFBIG || state.size != 0)
+      return 2;
     if (fixture::exists(directory / "t.pfw") || fixture::exists(directory / ".t.pfw.part"))
       return 3;
     if (append(directory.path(), "t.pfw", "small\n", state, 0600) != 0) return 4;
-    if (append(directory.path(), "t.pfw", large, state, 0600) != -EFBIG || state.size != 6) return 5;
+    if (append(directory.path(), "t.pfw", large, state, 0600) != -EFBIG || state.size != 6)
+      return 5;
     // The part that did fit was cut off again.
     if (read_file(directory / "t.pfw") != "small\n") return 6;
     return append(directory.path(), "t.pfw", "fits\n", state, 0600) == 0 ? 0 : 7;

@@ -45,8 +45,8 @@ class Case:
     evidence: str
     concerns: int
     whole: int
+    base: str  # what `whole` is, in words: "of the 5.03 s that the job took"
     timed: bool = True  # these are nanoseconds
-    base: str = ""  # what `whole` is, in words: "of the 5.03 s that the job took"
 
     @property
     def share(self) -> float:
@@ -186,13 +186,15 @@ def waiting_for_data(facts: Facts) -> Case | None:
     waited, whole = sum(waited_each), facts.split["dur_ns"]
     if not waited:
         return None
+    base = f"of the {duration(whole)} that its steps took"
     return Case(
-        f"Training waits for data {percent(waited / whole)} of its time",
-        f"{duration(waited)} of {duration(whole)} in {counted(len(steps), 'step')} passed in "
-        f"fetching a batch; half of the steps waited {duration(_median(waited_each))} or more, the "
-        f"longest {duration(max(waited_each))}{_first(steps, waited_each)}; {_workers(facts)}",
+        f"Training waits for data {percent(waited / whole)} {base}",
+        f"{duration(waited)} in {counted(len(steps), 'step')} passed in fetching a batch; half of "
+        f"the steps waited {duration(_median(waited_each))} or more, the longest "
+        f"{duration(max(waited_each))}{_first(steps, waited_each)}; {_workers(facts)}",
         waited,
         whole,
+        base=base,
     )
 
 
@@ -235,19 +237,20 @@ def worker_start(facts: Facts) -> Case | None:
         return None
     longest = max(start.waited_ns for start in facts.starts)
     most = max(start.workers for start in facts.starts)
+    base = f"of the {duration(whole)} that training steps took"
     evidence = (
-        f"{duration(waited)} of {duration(whole)} in {counted(len(facts.tables['steps']), 'step')} "
-        f"passed before the first item of a new worker; {counted(len(facts.starts), 'start')} of "
+        f"{duration(waited)} in {counted(len(facts.tables['steps']), 'step')} passed before the "
+        f"first item of a new worker; {counted(len(facts.starts), 'start')} of "
         f"{counted(most, 'worker')}, the longest wait {duration(longest)}"
     )
     if _restarts(facts):
         evidence += f"; workers were {RESTARTED}"
     return Case(
-        f"Waiting for DataLoader workers to start takes {percent(waited / whole)} of the time of "
-        "training steps",
+        f"Waiting for DataLoader workers to start takes {percent(waited / whole)} {base}",
         evidence,
         waited,
         whole,
+        base,
     )
 
 
@@ -462,6 +465,7 @@ def slow_worker(facts: Facts) -> Case | None:
         f"item, the median worker {duration(row['median'])}, for {counted(row['count'], 'item')}",
         (row["value"] - row["median"]) * row["count"],
         process["life_ns"],
+        base=f"of the {duration(process['life_ns'])} that the worker took",
     )
 
 
@@ -497,6 +501,7 @@ def unbalanced_rank(facts: Facts) -> Case | None:
         "passes, in which ranks wait for each other, are not counted",
         more * row["count"],
         sum(steps),
+        base=f"of the {duration(sum(steps))} that its steps took",
     )
 
 
@@ -507,12 +512,14 @@ def checkpoint_stalls(facts: Facts) -> Case | None:
     if not taken:
         return None
     longest = max(calls, key=lambda call: call["max_ns"])
+    whole = facts.lifetime(lambda process: process["role"] == "main")
     return Case(
         "Saving or loading the state stops the program for a while",
         f"{counted(_total(calls, 'count'), 'checkpoint')} took {duration(taken)}; the longest, "
         f"{longest['name']}, {duration(longest['max_ns'])}",
         taken,
-        facts.lifetime(lambda process: process["role"] == "main"),
+        whole,
+        base=f"of the {duration(whole)} that main processes took",
     )
 
 
@@ -523,13 +530,15 @@ def _part_of_steps(column: str, title: str) -> Rule:
             return None
         steps = facts.tables["steps"]
         most = max(steps, key=lambda step: step[column])
+        base = f"of the {duration(whole)} that training steps took"
         return Case(
-            f"{title} {percent(taken / whole)} of the time of training steps",
-            f"{duration(taken)} of {duration(whole)} in {counted(len(steps), 'step')}; "
-            f"half of the steps have {duration(_median([s[column] for s in steps]))} or more, "
+            f"{title} {percent(taken / whole)} {base}",
+            f"{duration(taken)} in {counted(len(steps), 'step')}; half of the steps have "
+            f"{duration(_median([s[column] for s in steps]))} or more, "
             f"step {most['step']} of epoch {most['epoch']} {duration(most[column])}",
             taken,
             whole,
+            base=base,
         )
 
     return rule
@@ -546,14 +555,15 @@ def uneven_steps(facts: Facts) -> Case | None:
     slow = [step for step in later if step["dur_ns"] > 3 * usual]
     if len(later) < 10 or not slow:
         return None
-    extra = _total(slow, "dur_ns") - usual * len(slow)
+    extra, whole = _total(slow, "dur_ns") - usual * len(slow), _total(later, "dur_ns")
     worst = max(slow, key=lambda step: step["dur_ns"])
     return Case(
         f"{counted(len(slow), 'step')} of {len(later):,} took over three times the usual",
         f"the median step takes {duration(usual)}; these took {duration(extra)} more, the "
         f"longest, step {worst['step']} of epoch {worst['epoch']}, {duration(worst['dur_ns'])}",
         extra,
-        _total(later, "dur_ns"),
+        whole,
+        base=f"of the {duration(whole)} that steps but the first took",
     )
 
 
@@ -745,7 +755,7 @@ def _judged(facts: Facts) -> Iterator[tuple[str, str, str, str, int | None, floa
         if case.timed:
             grave = min(grave, sum(case.concerns >= floor for floor in FLOORS))
         share, time = min(case.share, 1.0), case.concerns if case.timed else None
-        base = case.base or f"of {duration(case.whole)}"
+        base = case.base
         evidence = case.evidence
         if base not in case.title and case.timed:
             evidence += f". That is {duration(case.concerns)}, {percent(share)} {base}"

@@ -380,7 +380,7 @@ def _bars(report: Report) -> str:
 def _gaps(report: Report) -> str:
     """What the numbers above do not hold."""
     told = str(_first(report.table("overview"))["not_traced"] or "")
-    lines = [f"{part[0].upper()}{part[1:]}." for part in told.split("; ") if part]
+    lines = [f"Not seen: {part}." for part in told.split("; ") if part]
     shown = "".join(f"<li>{escaped(line)}</li>" for line in lines)
     return f'<ul class="gaps">{shown}</ul>' if lines else ""
 
