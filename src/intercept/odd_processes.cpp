@@ -140,7 +140,8 @@ class ShownCommand {
   explicit ShownCommand(const char* command) : text_(kernel_reads(command) ? command : nullptr) {
     if (text_ == nullptr || !session::config().mask_secrets) return;
     dft::SlowPath slow;
-    const bool fine = session::mask_secrets(text_, masked_) && masked_.append({"", 1});
+    const bool fine =
+        session::mask_secrets(text_, masked_) && masked_.append(std::string_view("\0", 1));
     text_ = fine ? masked_.view().data() : nullptr;
   }
   [[nodiscard]] const char* text() const { return text_; }

@@ -61,7 +61,7 @@ class Accesses {
     bool known = true;    // the position
     bool shared = false;  // other threads used it
     bool sought = false;  // it was not only read or written on
-    Run run;
+    Run run{};
   };
   struct Key {
     std::int64_t tid;

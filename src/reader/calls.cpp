@@ -253,7 +253,7 @@ Call call_of(std::string_view category, std::string_view name) {
   const auto* found = std::lower_bound(
       std::begin(kCalls), std::end(kCalls), name,
       [](const Call& call, std::string_view wanted) { return call.name < wanted; });
-  if (found == std::end(kCalls) || found->name != name) return {.role = Role::kMetadata};
+  if (found == std::end(kCalls) || found->name != name) return {.role = Role::kMetadataCall};
   return *found;
 }
 

@@ -26,10 +26,10 @@ enum class Role : std::uint8_t {
   kSubmit,  // asynchronous requests, whose bytes are known once they are collected
   kWait,    // for such requests
   kLock,
-  kProcess,   // begins, waits for or ends a process
-  kMetadata,  // every other call
+  kProcess,       // begins, waits for or ends a process
+  kMetadataCall,  // every other call
 };
-inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::kMetadata) + 1;
+inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::kMetadataCall) + 1;
 const char* role_name(Role role);
 constexpr bool moves(Role role) { return role >= Role::kRead && role <= Role::kCollect; }
 constexpr bool reads(Role role) { return moves(role) && role != Role::kWrite; }
@@ -47,7 +47,7 @@ enum class Measure : std::uint8_t {
 };
 
 struct Call {
-  std::string_view name;
+  std::string_view name = {};
   Role role = Role::kNone;
   Measure measure = Measure::kRet;
   // Of a copy: the argument that holds the second file's hash, and whether that one was written.
@@ -55,7 +55,7 @@ struct Call {
   bool second_is_written = false;
 };
 
-// By category (POSIX, STDIO) and function. A function that is not listed is kMetadata.
+// By category (POSIX, STDIO) and function. A function that is not listed is kMetadataCall.
 Call call_of(std::string_view category, std::string_view name);
 // All that are listed.
 std::span<const Call> all_calls();

@@ -63,7 +63,7 @@ struct Row {
   std::uint64_t total = 0;  // nanoseconds
   std::uint64_t least = ~std::uint64_t{0};
   std::uint64_t most = 0;
-  Bytes bytes;  // of files; see Partial::pipes
+  Bytes bytes{};  // of files; see Partial::pipes
   Histogram durations;
   void add(const Row& other);
 };
@@ -74,7 +74,7 @@ struct PathRow {
   std::uint64_t total = 0;
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
-  Bytes bytes;
+  Bytes bytes{};
   std::uint64_t mapped = 0;  // bytes
   void add(const PathRow& other);
 };
@@ -106,7 +106,7 @@ struct ProcessRow {
   std::uint64_t events = 0;
   std::uint64_t records = 0;
   std::uint64_t total = 0;
-  Bytes bytes;  // of files; see Partial::pipes
+  Bytes bytes{};  // of files; see Partial::pipes
   std::set<std::int64_t> threads;
   std::int64_t last_thread = -1;  // is in the set
   std::int64_t first = 0;         // nanoseconds; with last, of its events
