@@ -166,7 +166,7 @@ class Scan {
       if (!out.append(kMask)) return false;
       done = std::max(done, range.end);
     }
-    return out.append(text_.substr(done));
+    return done == text_.size() || out.append(text_.substr(done));
   }
 
  private:
