@@ -33,7 +33,7 @@ def test_off_touches_nothing(program: Program, tmp_path: Path) -> None:
     told = json.loads(program(UNTOUCHED, env={"DFTRACER_TORCH": "0"}).stdout)
     assert not any(told["replaced"])
     assert not told["imported"]
-    assert not traces.read_one(tmp_path).recorded
+    assert not list(tmp_path.glob("*.pfw*"))  # with I/O calls off, there is nothing to record
 
 
 def test_python_starts_as_before_needs_no_torch(tmp_path: Path) -> None:
