@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
             traces,
             threads=args.threads,
             by_file=True,
-            by_path=True,  # bytes of pipes are told apart by their names
+            by_path=True,  # only its name shows that a descriptor is a pipe
             samples=args.lines,
             progress=bar.callback,
         )
