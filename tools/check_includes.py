@@ -8,32 +8,50 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 
-CHAIN = ["record", "buffer", "sink", "recovery", "session"]
-ALLOWED = {room: set(CHAIN[: index + 1]) for index, room in enumerate(CHAIN)}
-ALLOWED["intercept"] = {*CHAIN, "intercept"}
+# Each room may include itself and every room before it.
+CORE = ["base", "format", "record", "buffer", "sink", "recovery", "session", "intercept", "api"]
+# The reader's sub-rooms, in their own order.
+READER = ["parse", "input", "stats", "arrow", "intervals", "write", "merge", "export", "python"]
+
+ALLOWED = {room: set(CORE[: index + 1]) for index, room in enumerate(CORE)}
+# Leaves: what a trace file is, and how to talk to the kernel, know nothing of each other.
+ALLOWED["format"] = {"format"}
+# The preload library is a table of jumps, and the extension goes through the core's private ABI.
 ALLOWED["preload"] = {"intercept"}
-ALLOWED["bind"] = {*CHAIN, "intercept", "bind"}
-ALLOWED["reader"] = {"record", "reader"}
+ALLOWED["python"] = {"python", "python/support", "api", "format", "record"}
+ALLOWED["python/support"] = {"python/support"}
+# The reader is never loaded into a traced program: it shares the leaf room and nothing else.
+for index, room in enumerate(READER):
+    ALLOWED[f"reader/{room}"] = {"format", *(f"reader/{left}" for left in READER[: index + 1])}
+ALLOWED["reader/python"].add("python/support")
 
 QUOTED = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
-def problems(path: Path) -> list[str]:
-    room = path.relative_to(SRC).parts[0]
+def room_of(path: str) -> str:
+    """The room of a file below src/: its folder, relative to src/."""
+    return path.rpartition("/")[0]
+
+
+def problems(path: Path, src: Path = SRC) -> list[str]:
+    relative = path.relative_to(src).as_posix()
+    room = room_of(relative)
+    if room not in ALLOWED:
+        return [f"src/{relative}: {room or 'src'} is not a room of src/"]
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         match = QUOTED.match(line)
         if not match:
             continue
         name = match.group(1)
-        where = f"{path.relative_to(ROOT)}:{number}"
-        target = name.split("/")[0]
-        if target == "dftracer":
+        where = f"src/{relative}:{number}"
+        target = room_of(name)
+        if name.split("/")[0] == "dftracer":
             # The public headers are includes of their own, written with angle brackets.
             found.append(f"{where}: write <{name}>, the public header is not a room")
-        elif "/" not in name or target not in ALLOWED:
+        elif target not in ALLOWED:
             found.append(f'{where}: write "{name}" relative to src/, beginning with its room')
-        elif not (SRC / name).is_file():
+        elif not (src / name).is_file():
             found.append(f'{where}: "{name}" is not below src/')
         elif target not in ALLOWED[room]:
             found.append(f"{where}: {room} must not include {target}")
@@ -41,14 +59,8 @@ def problems(path: Path) -> list[str]:
 
 
 def main() -> int:
-    files = sorted(path for end in ("*.hpp", "*.cpp", "*.h") for path in SRC.rglob(end))
-    found = []
-    for path in files:
-        room = path.relative_to(SRC).parts[0]
-        if room in ALLOWED:
-            found += problems(path)
-        else:
-            found.append(f"{path.relative_to(ROOT)}: {room} is no room of src/")
+    files = sorted(path for end in ("*.hpp", "*.cpp", "*.h", "*.def") for path in SRC.rglob(end))
+    found = [problem for path in files for problem in problems(path)]
     for line in found:
         print(line, file=sys.stderr)
     if not found:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/interception.md from src/intercept/table.def.
+"""Writes the tables of docs/interception.md from src/intercept/wrap.def.
 
 The text around the tables is written by hand; what stands between the two marks is made here.
 With --check, writes nothing and exits 1 if the page is not what the table says.
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "src" / "intercept" / "table.def"
+TABLE = ROOT / "src" / "intercept" / "wrap.def"
 KEYS = ROOT / "src" / "intercept" / "keys.def"
 PAGE = ROOT / "docs" / "interception.md"
-BEGIN = "<!-- Made by tools/make_interception_docs.py from src/intercept/table.def. -->"
+BEGIN = "<!-- Made by tools/make_interception_docs.py from src/intercept/wrap.def. -->"
 END = "<!-- End of what is made. -->"
 
 FILES = {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <new>
 
-#include "record/hot.hpp"
-#include "record/thread_io.hpp"
+#include "base/hot.hpp"
+#include "base/thread_io.hpp"
 
 namespace dft::buffer {
 

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/hot.hpp"
 #include "buffer/spool.hpp"
 #include "buffer/tally.hpp"
-#include "record/hot.hpp"
 
 namespace dft::buffer {
 

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "record/hot.hpp"
+#include "base/hot.hpp"
 
 namespace dft::buffer {
 

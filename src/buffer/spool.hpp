@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/lock.hpp"
+#include "base/signals.hpp"
 #include "buffer/layout.hpp"
-#include "record/slow_path.hpp"
 
 namespace dft::buffer {
 

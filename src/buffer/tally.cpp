@@ -1,6 +1,6 @@
 #include "buffer/tally.hpp"
 
-#include "record/slow_path.hpp"
+#include "base/lock.hpp"
 
 namespace dft::buffer {
 namespace {

@@ -2,10 +2,10 @@
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 
+#include "intercept/elf_object.hpp"
 #include "intercept/intercept.hpp"
-#include "intercept/name_spaces.hpp"
-#include "intercept/object.hpp"
-#include "intercept/wrappers.hpp"
+#include "intercept/link_namespaces.hpp"
+#include "intercept/wrapper_list.hpp"
 
 // In the preload library. It is not there when the program itself has started the tracer.
 extern "C" const char dftracer_preload_here __attribute__((weak));

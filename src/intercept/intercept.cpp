@@ -5,12 +5,12 @@
 
 #include <new>
 
+#include "base/hot.hpp"
 #include "intercept/filter.hpp"
-#include "intercept/patch.hpp"
-#include "intercept/returns.hpp"
+#include "intercept/got_patch.hpp"
+#include "intercept/return_thunk.hpp"
 #include "intercept/vfork.hpp"
-#include "intercept/wrappers.hpp"
-#include "record/hot.hpp"
+#include "intercept/wrapper_list.hpp"
 #include "session/session.hpp"
 
 extern "C" void dftracer_preload_begin();

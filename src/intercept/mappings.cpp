@@ -1,7 +1,8 @@
 #include "intercept/mappings.hpp"
 
+#include "base/lock.hpp"
+#include "base/signals.hpp"
 #include "intercept/vfork.hpp"
-#include "record/slow_path.hpp"
 
 namespace dft::intercept {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstddef>
 
-#include "intercept/files.hpp"
+#include "intercept/file_table.hpp"
 
 namespace dft::intercept {
 

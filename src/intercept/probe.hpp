@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "buffer/span.hpp"
-#include "intercept/files.hpp"
+#include "intercept/file_table.hpp"
 #include "record/clock.hpp"
 
 namespace dft::intercept {
@@ -24,7 +24,7 @@ enum class Key : std::uint8_t {
 enum class Set : std::uint8_t { POSIX, STDIO, kCount };
 
 // Which libc a call goes to: the program's own, or that of a name space of its own
-// (other_libc.hpp), with other functions, other streams and another errno. The wrappers are made
+// (dlmopen.hpp), with other functions, other streams and another errno. The wrappers are made
 // for both, from the same sources.
 enum class Libc : std::uint8_t { kOwn, kOther };
 template <Libc>
@@ -32,7 +32,7 @@ struct RowsOf {
   enum class Row : std::uint16_t {
 #define DFT_ROW(set, symbol, ...) symbol,
 #define DFT_ODD(set, symbol, ...) symbol,
-#include "intercept/table.def"
+#include "intercept/wrap.def"
     kCount
   };
 };

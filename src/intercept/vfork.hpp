@@ -1,7 +1,7 @@
 // A child of vfork runs in its parent's memory, on its parent's stack and thread-locals, until it
 // execs. Asked before anything that belongs to the process, and not to its memory, is changed.
 #pragma once
-#include "record/slow_path.hpp"
+#include "base/lock.hpp"
 
 namespace dft::intercept {
 

@@ -58,7 +58,7 @@ dftracer_ways:
       ".size " #symbol ", . - " #symbol "\n");
 #define DFT_ROW(set, symbol, ...) DFT_JUMP(symbol)
 #define DFT_ODD(set, symbol, shown) DFT_JUMP(symbol)
-#include "intercept/table.def"
+#include "intercept/wrap.def"
 asm(R"(
   .data
 dftracer_ways_end:

@@ -7,8 +7,8 @@
 #include <cpuid.h>
 #endif
 
-#include "record/hot.hpp"
-#include "record/sys.hpp"
+#include "base/hot.hpp"
+#include "base/syscalls.hpp"
 
 namespace dft::record {
 

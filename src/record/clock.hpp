@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "record/hot.hpp"
+#include "base/hot.hpp"
 
 namespace dft::record {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/syscalls.hpp"
 #include "buffer/layout.hpp"
-#include "record/sys.hpp"
 #include "recovery/recover.hpp"
 
 namespace dft::recovery {

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "record/hash.hpp"
-#include "record/sys.hpp"
+#include "base/syscalls.hpp"
+#include "format/hash.hpp"
 
 namespace dft::recovery {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/signals.hpp"
 #include "buffer/spool.hpp"
-#include "record/slow_path.hpp"
 #include "recovery/image.hpp"
 #include "recovery/owner.hpp"
 #include "sink/encode.hpp"

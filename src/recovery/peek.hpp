@@ -1,10 +1,10 @@
 // A look at the spool of a process that runs: what it has recorded last, without its noticing.
-// Called by `dftracer top`, through bind/peek.cpp.
+// Called by `dftracer top`, through api/cli_peek.cpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
-#include "sink/text.hpp"
+#include "sink/mmap_buffer.hpp"
 
 namespace dft::recovery {
 

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/message.hpp"
+#include "base/signals.hpp"
 #include "buffer/spool.hpp"
-#include "record/hash.hpp"
-#include "record/say.hpp"
-#include "record/slow_path.hpp"
+#include "format/hash.hpp"
 #include "recovery/image.hpp"
 #include "recovery/owner.hpp"
 #include "sink/sink.hpp"

@@ -10,7 +10,7 @@ inline constexpr char kSpoolEnding[] = ".spool";
 // First bytes of a note that stands in the trace's directory for a spool that is elsewhere.
 inline constexpr char kNoteStart[] = "dftracer-spool-at ";
 
-// The note by which a process is found by its children (session/kin.hpp), made from its key.
+// The note by which a process is found by its children (session/run_note.hpp), made from its key.
 bool word_name(std::uint64_t key, char* to, std::size_t room) noexcept;
 
 struct Wanted {

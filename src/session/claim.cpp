@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "record/say.hpp"
-#include "record/sys.hpp"
+#include "base/message.hpp"
+#include "base/syscalls.hpp"
 #include "recovery/owner.hpp"
 #include "sink/trace_file.hpp"
 

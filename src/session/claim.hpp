@@ -5,7 +5,7 @@
 
 #include "buffer/layout.hpp"
 #include "recovery/recover.hpp"
-#include "session/naming.hpp"
+#include "session/trace_name.hpp"
 
 namespace dft::session {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "record/sys.hpp"
+#include "base/syscalls.hpp"
 #include "session/config_values.hpp"
 
 namespace dft::session {

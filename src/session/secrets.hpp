@@ -4,7 +4,7 @@
 #pragma once
 #include <string_view>
 
-#include "sink/text.hpp"
+#include "sink/mmap_buffer.hpp"
 
 namespace dft::session {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/message.hpp"
 #include "buffer/lane.hpp"
-#include "record/hash.hpp"
-#include "record/say.hpp"
+#include "format/hash.hpp"
 #include "recovery/owner.hpp"
 #include "session/state.hpp"
 

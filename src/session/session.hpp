@@ -5,7 +5,7 @@
 #include <string>
 
 #include "session/config.hpp"
-#include "session/kin.hpp"
+#include "session/run_note.hpp"
 
 namespace dft::sink {
 class Writer;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "record/hash.hpp"
-#include "sink/escape.hpp"
-#include "sink/fields.hpp"
-#include "sink/json.hpp"
+#include "format/escape.hpp"
+#include "format/hash.hpp"
+#include "sink/arg_walk.hpp"
 #include "sink/json_check.hpp"
+#include "sink/json_write.hpp"
 
 namespace dft::sink {
 namespace {

@@ -8,11 +8,11 @@
 #include "buffer/layout.hpp"
 #include "record/clock.hpp"
 #include "record/event.hpp"
-#include "sink/fields.hpp"
+#include "sink/arg_walk.hpp"
+#include "sink/line_prefix.hpp"
+#include "sink/mmap_buffer.hpp"
 #include "sink/name_table.hpp"
 #include "sink/nesting.hpp"
-#include "sink/stems.hpp"
-#include "sink/text.hpp"
 
 namespace dft::sink {
 

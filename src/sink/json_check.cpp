@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "sink/escape.hpp"
+#include "format/escape.hpp"
 
 namespace dft::sink {
 namespace {

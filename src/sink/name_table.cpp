@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "buffer/layout.hpp"
-#include "sink/escape.hpp"
-#include "sink/json.hpp"
+#include "format/escape.hpp"
+#include "sink/json_write.hpp"
 
 namespace dft::sink {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "sink/text.hpp"
+#include "sink/mmap_buffer.hpp"
 
 namespace dft::sink {
 

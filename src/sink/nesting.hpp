@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sink/text.hpp"
+#include "sink/mmap_buffer.hpp"
 
 namespace dft::sink {
 

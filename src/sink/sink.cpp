@@ -3,9 +3,9 @@
 #include <cstring>
 #include <new>
 
+#include "base/message.hpp"
 #include "buffer/lane.hpp"
 #include "record/clock.hpp"
-#include "record/say.hpp"
 #include "sink/trace_file.hpp"
 
 namespace dft::sink {

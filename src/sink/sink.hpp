@@ -4,11 +4,12 @@
 #pragma once
 #include <cstdint>
 
+#include "base/lock.hpp"
+#include "base/signals.hpp"
 #include "buffer/spool.hpp"
-#include "record/slow_path.hpp"
+#include "sink/deflate.hpp"
 #include "sink/encode.hpp"
-#include "sink/gzip.hpp"
-#include "sink/text.hpp"
+#include "sink/mmap_buffer.hpp"
 
 namespace dft::sink {
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "record/sys.hpp"
+#include "base/syscalls.hpp"
 
 namespace dft::sink {
 namespace {

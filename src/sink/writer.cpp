@@ -4,9 +4,9 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
-#include "record/say.hpp"
-#include "record/thread_io.hpp"
-#include "sink/bare_thread.hpp"
+#include "base/message.hpp"
+#include "base/thread_io.hpp"
+#include "sink/raw_thread.hpp"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436

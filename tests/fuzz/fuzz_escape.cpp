@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "../unit/json.hpp"
-#include "sink/escape.hpp"
+#include "../unit/support/strict_json.hpp"
+#include "format/escape.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

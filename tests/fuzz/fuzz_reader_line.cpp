@@ -11,10 +11,10 @@
 #include <tuple>
 #include <vector>
 
-#include "../unit/json.hpp"
-#include "reader/block.hpp"
-#include "reader/columns.hpp"
-#include "reader/partial.hpp"
+#include "../unit/support/strict_json.hpp"
+#include "reader/arrow/columns.hpp"
+#include "reader/input/block.hpp"
+#include "reader/stats/stats.hpp"
 
 namespace {
 

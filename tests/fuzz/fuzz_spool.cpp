@@ -18,10 +18,10 @@
 #include <string_view>
 #include <vector>
 
-#include "../unit/json.hpp"
+#include "../unit/support/strict_json.hpp"
+#include "base/message.hpp"
 #include "buffer/spool.hpp"
 #include "record/event.hpp"
-#include "record/say.hpp"
 #include "sink/sink.hpp"
 #include "sink/trace_file.hpp"
 

@@ -114,7 +114,7 @@ def test_requests_that_are_gone_do_no_harm_and_their_bytes_are_unknown(
 
 def rows_that_move() -> set[str]:
     """The names under which calls are recorded whose rows, or bodies, count bytes."""
-    table = (TABLE / "table.def").read_text(encoding="utf-8")
+    table = (TABLE / "wrap.def").read_text(encoding="utf-8")
     shown = dict(re.findall(r'^DFT_(?:ROW|ODD)\(\w+, (\w+), "(\w+)"', table, re.MULTILINE))
     moved = r"\b(?:reads|writes|both_ways|uncounted)\("
     found = {
@@ -122,12 +122,12 @@ def rows_that_move() -> set[str]:
         for symbol, rest in re.findall(r"^DFT_ROW\(\w+, (\w+),(.*)$", table, re.MULTILINE)
         if re.search(moved, rest)
     }
-    text = (TABLE / "odd_text.cpp").read_text(encoding="utf-8")
+    text = (TABLE / "wrap_printf.cpp").read_text(encoding="utf-8")
     bodies = re.findall(r"DFT_WRAPPER\((\w+)\)(.*?)\n}", text, re.DOTALL)
     found |= {shown[name] for name, body in bodies if name in shown and re.search(moved, body)}
     scans = re.findall(r"^DFT_SCANF(?:_STDIN)?\((\w+),", text, re.MULTILINE)
     found |= {shown[name] for name in scans}
-    files = (TABLE / "odd_files.cpp").read_text(encoding="utf-8")
+    files = (TABLE / "wrap_descriptors.cpp").read_text(encoding="utf-8")
     found |= set(re.findall(r"^DFT_AIO_RETURN\((\w+)\)", files, re.MULTILINE))
     return found | set(re.findall(r"collect<Row::(\w+)>", files))
 

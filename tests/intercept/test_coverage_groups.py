@@ -56,7 +56,7 @@ GROUPS = {
     "cov_move": """sendfile sendfile64 splice tee vmsplice copy_file_range ioctl pipe
         pipe2""",
 }
-TABLE = ROOT / "src" / "intercept" / "table.def"
+TABLE = ROOT / "src" / "intercept" / "wrap.def"
 OFFSETS = ("", "64")  # off_t as it is, and with _FILE_OFFSET_BITS=64: other names are called
 
 

@@ -14,7 +14,7 @@ from support import intercept
 from support.build import ROOT
 
 OMISSIONS = Path(__file__).with_name("omissions.txt")
-TABLE = ROOT / "src" / "intercept" / "table.def"
+TABLE = ROOT / "src" / "intercept" / "wrap.def"
 
 HEADERS = """aio.h dirent.h fcntl.h fts.h ftw.h glob.h grp.h gshadow.h mntent.h poll.h pty.h pwd.h
     sched.h shadow.h signal.h spawn.h stdio.h stdio_ext.h stdlib.h string.h sys/acct.h sys/epoll.h

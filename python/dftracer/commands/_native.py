@@ -10,7 +10,7 @@ from dftracer import _library
 
 
 class _Run(ctypes.Structure):
-    # struct Run of src/bind/run.cpp
+    # struct Run of src/api/cli_run.cpp
     _fields_ = [
         ("run", ctypes.c_uint64),
         ("key", ctypes.c_uint64),
@@ -27,7 +27,7 @@ class _Run(ctypes.Structure):
 
 
 class _Sums(ctypes.Structure):
-    # struct Sums of src/bind/run.cpp
+    # struct Sums of src/api/cli_run.cpp
     _fields_ = [
         ("processes", ctypes.c_uint64),
         ("events", ctypes.c_uint64),

@@ -57,7 +57,7 @@ end;
 create or replace macro no_file(fname) as
   regexp_matches(fname, '^(pipe|socket|anon_inode):|^/dev/(pts/|tty|ptmx$|console$)');
 
--- What a call does, from the reader's list of calls (src/reader/calls.cpp); of those that are not in it, metadata.
+-- What a call does, from the reader's list of calls (src/reader/stats/call_bytes.cpp); of those that are not in it, metadata.
 create or replace macro role_of(call) as table
   select coalesce(min(role), 'metadata') as role, coalesce(bool_or(first_is_written), false) as first_is_written
   from roles where name = call;

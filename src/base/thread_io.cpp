@@ -1,0 +1,147 @@
+#include "base/thread_io.hpp"
+
+#include <string_view>
+
+#include "base/lock.hpp"
+#include "base/syscalls.hpp"
+
+namespace dft::record {
+namespace {
+
+// A thread that has left its counts is still in /proc for a moment. The last few are remembered,
+// so that they are not counted twice.
+struct Ended {
+  int thread;
+  IoBytes bytes;
+};
+constexpr std::size_t kRemembered = 64;
+
+Lock g_lock;  // of all below
+std::atomic<bool> g_keeping{false};
+IoBytes g_ended;
+Ended g_last[kRemembered];
+std::size_t g_next = 0;
+
+bool number_after(std::string_view text, std::string_view key, std::uint64_t& out) {
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return false;
+  out = 0;
+  for (const char c : text.substr(at + key.size())) {
+    if (c < '0' || c > '9') break;
+    out = out * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return true;
+}
+
+// `own`: the kernel will show the bytes read here in a later count, so they are the tracer's own.
+bool read_counts(const char* path, IoBytes& out, bool own) {
+  const int fd = sys::open(path, O_RDONLY);
+  if (fd < 0) return false;
+  char text[512];
+  const long n =
+      own ? sys::read(fd, text, sizeof text) : sys::call(SYS_read, fd, text, sizeof text);
+  sys::close(fd);
+  if (n <= 0) return false;
+  const std::string_view all(text, static_cast<std::size_t>(n));
+  return number_after(all, "rchar: ", out.read) && number_after(all, "wchar: ", out.written);
+}
+
+void add(IoBytes& to, const IoBytes& more) {
+  to.read += more.read;
+  to.written += more.written;
+}
+
+std::uint64_t less(std::uint64_t from, std::uint64_t n) { return from > n ? from - n : 0; }
+
+int parse_thread(const char* name) {
+  int number = 0;
+  for (; *name >= '0' && *name <= '9'; ++name) number = number * 10 + (*name - '0');
+  return number;
+}
+
+// What the thread has moved since it left its counts, if it did. A new thread that has the number
+// of an ended one begins at zero.
+Ended* without_ended(int thread, IoBytes& bytes) {
+  for (Ended& ended : g_last) {
+    if (ended.thread != thread || bytes.read < ended.bytes.read ||
+        bytes.written < ended.bytes.written) {
+      continue;
+    }
+    bytes.read -= ended.bytes.read;
+    bytes.written -= ended.bytes.written;
+    return &ended;
+  }
+  return nullptr;
+}
+
+bool living_io(IoBytes& out) {
+  out = {};
+  // First, before this thread reads about the others.
+  const int self = sys::thread_id();
+  if (!read_counts("/proc/thread-self/io", out, true)) return false;
+  without_ended(self, out);
+  const int list = sys::open("/proc/self/task", O_RDONLY | O_DIRECTORY);
+  if (list < 0) return false;
+  sys::each_entry(list, [&](const char* name) {
+    const int thread = parse_thread(name);
+    if (thread == 0 || thread == self) return;
+    char path[64] = "/proc/self/task/";
+    std::size_t n = 16;
+    for (const char* c = name; *c != '\0' && n < 40; ++c) path[n++] = *c;
+    for (const char c : std::string_view("/io")) path[n++] = c;
+    path[n] = '\0';
+    IoBytes bytes;
+    if (!read_counts(path, bytes, true)) return;  // it has just ended
+    without_ended(thread, bytes);
+    add(out, bytes);
+  });
+  sys::close(list);
+  return true;
+}
+
+}  // namespace
+
+bool process_io(IoBytes& out) noexcept { return read_counts("/proc/self/io", out, true); }
+
+bool keep_thread_io(bool ended_before) noexcept {
+  // With the lock, threads that are about to end wait, and are among the living.
+  Locked locked(g_lock);
+  g_keeping.store(true);
+  g_ended = {};
+  for (Ended& ended : g_last) ended = {};
+  if (!ended_before) return true;
+  IoBytes all;
+  IoBytes living;
+  if (!read_counts("/proc/self/io", all, false) || !living_io(living)) return false;
+  g_ended = {less(all.read, living.read), less(all.written, living.written)};
+  return true;
+}
+
+void forget_thread_io() noexcept {
+  Locked locked(g_lock);
+  g_keeping.store(false);
+  g_ended = {};
+}
+
+void leave_thread_io() noexcept {
+  if (!g_keeping.load()) return;
+  Locked locked(g_lock);
+  IoBytes bytes;
+  if (!read_counts("/proc/thread-self/io", bytes, false)) return;
+  const int self = sys::thread_id();
+  IoBytes rest = bytes;
+  // A destructor of thread-local data that runs after ours, and records, brings it here again.
+  Ended* place = without_ended(self, rest);
+  if (place == nullptr) place = &g_last[g_next++ % kRemembered];
+  *place = {self, bytes};
+  add(g_ended, rest);
+}
+
+bool thread_io(IoBytes& out) noexcept {
+  Locked locked(g_lock);
+  if (!living_io(out)) return false;
+  add(out, g_ended);
+  return true;
+}
+
+}  // namespace dft::record

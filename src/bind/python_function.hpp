@@ -1,9 +1,0 @@
-// Callables that are recorded.
-#pragma once
-#include "bind/python_node.hpp"
-
-namespace dft::python {
-
-bool add_function_types(PyObject* module);
-
-}  // namespace dft::python

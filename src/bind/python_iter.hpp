@@ -1,9 +1,0 @@
-// Loops that are recorded: for each item one event for the wait and one for the body.
-#pragma once
-#include "bind/python_node.hpp"
-
-namespace dft::python {
-
-bool add_iter_type(PyObject* module);
-
-}  // namespace dft::python

@@ -1,0 +1,148 @@
+#include "intercept/dlmopen.hpp"
+
+#include <dlfcn.h>
+
+#include "intercept/elf_object.hpp"
+#include "intercept/link_namespaces.hpp"
+#include "intercept/wrapper_list.hpp"
+
+#if defined(__x86_64__)
+
+// From the entry on: the number of the name space, and below 16 bits the row. Read by the wrapper
+// whenever it goes to its libc. A signal handler, or a function that libc calls back, may come from
+// a third name space and leave its own there; the call then fails or succeeds all the same, but in
+// a libc whose errno the caller does not see. Nothing is held across calls that could tell.
+extern "C" {
+[[gnu::visibility("hidden"),
+  gnu::tls_model("initial-exec")]] extern thread_local std::uint32_t dftracer_other_call;
+thread_local constinit std::uint32_t dftracer_other_call = 0;
+}
+
+// The entries, 16 bytes each: for each name space all rows.
+asm(".set dftracer_rows, 0");
+#define DFT_ROW(...) asm(".set dftracer_rows, dftracer_rows + 1");
+#define DFT_ODD(...) asm(".set dftracer_rows, dftracer_rows + 1");
+#include "intercept/wrap.def"
+asm(R"(
+  .text
+  .p2align 4
+  .type dftracer_other_entries, @function
+dftracer_other_entries:
+  .cfi_startproc
+  .set dftracer_space, 1
+  .rept 15
+  .set dftracer_row, 0
+  .rept dftracer_rows
+  .p2align 4
+  movl $(dftracer_space << 16 | dftracer_row), %r11d
+  jmp dftracer_other_enter
+  .set dftracer_row, dftracer_row + 1
+  .endr
+  .set dftracer_space, dftracer_space + 1
+  .endr
+dftracer_other_enter:
+  movq dftracer_other_call@gottpoff(%rip), %r10
+  movl %r11d, %fs:(%r10)
+  movzwl %r11w, %r11d
+  leaq dftracer_other_wrappers(%rip), %r10
+  jmp *(%r10, %r11, 8)
+  .cfi_endproc
+  .size dftracer_other_entries, . - dftracer_other_entries
+)");
+extern "C" [[gnu::visibility("hidden")]] char dftracer_other_entries[];
+
+namespace dft::intercept {
+namespace {
+
+static_assert(kMostOthers == 15);
+constexpr std::size_t kEntrySize = 16;
+
+struct OtherLibc {
+  std::atomic<const Space*> known_by;
+  std::atomic<int* (*)()> errno_at;
+  std::atomic<void*> real[kRows];
+};
+OtherLibc g_others[kMostOthers + 1];
+
+OtherLibc& of_this_call() noexcept { return g_others[dftracer_other_call >> 16]; }
+
+// What others get under this name in a name space: its libc's, or that of the first that has it.
+struct Offers {
+  const link_map* objects;
+  Object libc;
+
+  [[nodiscard]] void* function(const char* name) const noexcept {
+    void* found = libc.function(name);
+    Object object;
+    for (const link_map* map = objects; map != nullptr && found == nullptr; map = map->l_next)
+      if (describe_offers(*map, object)) found = object.function(name);
+    return found;
+  }
+};
+
+// All of them each time: the number of a name space is given again. The loader is not asked: it is
+// locked, and to ask it for a name space that has just gone would leave it so for ever (glibc's
+// dlmopen fails without unlocking).
+void meet(OtherLibc& libc, const link_map* objects) noexcept {
+  Offers offers{objects, {}};
+  const bool has_libc = describe_libc(objects, offers.libc);
+  void* errno_at = has_libc ? offers.libc.function("__errno_location") : nullptr;
+  libc.errno_at.store(reinterpret_cast<int* (*)()>(errno_at));
+  for (std::size_t row = 0; row < kRows; ++row) {
+    void* found = errno_at != nullptr ? offers.function(kWrappers[row].symbol) : nullptr;
+    libc.real[row].store(found, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+bool has_others() noexcept { return next_space(first_space()) != nullptr; }
+
+void meet_others() noexcept {
+  for (const Space* space = next_space(first_space()); space != nullptr;
+       space = next_space(space)) {
+    link_map* first = space->common.r_map;
+    Lmid_t number = 0;
+    if (first == nullptr || ::dlinfo(first, RTLD_DI_LMID, &number) != 0) continue;
+    if (number < 1 || number > static_cast<Lmid_t>(kMostOthers)) continue;
+    meet(g_others[number], first);
+    g_others[number].known_by.store(space);
+  }
+}
+
+void* other_real(unsigned space, std::size_t row) noexcept {
+  return g_others[space].real[row].load(std::memory_order_relaxed);
+}
+
+void* other_entry(unsigned space, std::size_t row) noexcept {
+  return dftracer_other_entries + ((space - 1) * kRows + row) * kEntrySize;
+}
+
+const link_map* other_objects(unsigned space) noexcept {
+  const Space* known_by = g_others[space].known_by.load();
+  return known_by != nullptr ? known_by->common.r_map : nullptr;
+}
+
+void* find_real(OtherRow row) noexcept {
+  return of_this_call().real[index_of(row)].load(std::memory_order_relaxed);
+}
+
+int errno_of_other() noexcept { return *of_this_call().errno_at.load()(); }
+
+}  // namespace dft::intercept
+
+#else
+
+namespace dft::intercept {
+
+bool has_others() noexcept { return false; }
+void meet_others() noexcept {}
+void* other_real(unsigned, std::size_t) noexcept { return nullptr; }
+void* other_entry(unsigned, std::size_t) noexcept { return nullptr; }
+const link_map* other_objects(unsigned) noexcept { return nullptr; }
+void* find_real(OtherRow) noexcept { return nullptr; }
+int errno_of_other() noexcept { return 0; }
+
+}  // namespace dft::intercept
+
+#endif

@@ -1,0 +1,28 @@
+// Whether a program that is about to be started can be traced.
+#pragma once
+#include "session/run_note.hpp"
+
+namespace dft::intercept {
+
+// `path` has been accepted by the kernel as a string. `search`: it is a name to be looked for in
+// PATH. `environment` is the new program's. The program's own name comes out in `name`.
+session::Untraced why_untraced(const char* path, bool search, char* const* environment,
+                               char (&name)[56]) noexcept;
+
+// What is known of a program before it is started, by one of the traced process's own calls.
+struct Program {
+  char name[56];
+  session::Untraced why = session::Untraced::kNo;
+  // The loader of another C library would refuse to start it with ours.
+  bool must_not_preload = false;
+};
+Program look_at_program(const char* path, bool search, char* const* environment) noexcept;
+
+// Puts it on the run's list if it cannot be traced. In a child of vfork too: what it writes to is a
+// file.
+void note_program(const Program& program) noexcept;
+
+// Whether the environment names the preload library. True as well when it cannot be read.
+bool is_preloaded(char* const* environment) noexcept;
+
+}  // namespace dft::intercept

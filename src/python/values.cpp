@@ -1,0 +1,449 @@
+#include "python/values.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "api/core_abi.hpp"
+#include "format/escape.hpp"
+#include "record/event.hpp"
+
+namespace dft::python {
+namespace {
+
+using record::Arg;
+using record::ArgType;
+
+// What is nested deeper, longer or larger than this is shown by its type.
+constexpr int kDepth = 16;
+constexpr Py_ssize_t kItems = 4096;
+constexpr std::size_t kJsonBytes = std::size_t{1} << 20;
+
+void append_raw(std::string& out, std::uint32_t key, ArgType type, std::uint64_t word) {
+  const Arg arg{key, type, {}, word};
+  out.append(reinterpret_cast<const char*>(&arg), sizeof arg);
+}
+
+void append_bytes(std::string& out, std::uint32_t key, ArgType type, std::string_view bytes) {
+  if (bytes.size() > record::kMaxString) bytes = bytes.substr(0, record::kMaxString);
+  append_raw(out, key, type, bytes.size());
+  out.append(bytes);
+  out.append(record::padded(bytes.size()) - bytes.size(), '\0');
+}
+
+const char* type_name(PyObject* object) { return Py_TYPE(object)->tp_name; }
+bool is_of(PyObject* object, const char* prefix) {
+  return std::strncmp(type_name(object), prefix, std::strlen(prefix)) == 0;
+}
+
+PyObject* attribute(PyObject* object, const char* name) {
+  PyObject* found = PyObject_GetAttrString(object, name);
+  if (found == nullptr) PyErr_Clear();
+  return found;
+}
+
+bool attribute_is(PyObject* object, const char* name, PyObject* wanted) {
+  PyObject* found = attribute(object, name);
+  const bool same = found != nullptr && PyObject_RichCompareBool(found, wanted, Py_EQ) == 1;
+  PyErr_Clear();
+  Py_XDECREF(found);
+  return same;
+}
+
+PyObject* item_of_scalar_array(PyObject* object) {
+  PyObject* zero = PyLong_FromLong(0);
+  PyObject* item = nullptr;
+  if (attribute_is(object, "ndim", zero)) item = PyObject_CallMethod(object, "item", nullptr);
+  PyErr_Clear();
+  Py_DECREF(zero);
+  return item;
+}
+
+// Is it the class of that name in that module? A user's class of the same name is left alone.
+bool is_class(PyObject* object, const char* module, const char* name) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (std::strcmp(type->tp_name, name) != 0 || (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0)
+    return false;
+  PyObject* where = PyDict_GetItemString(type->tp_dict, "__module__");
+  if (where == nullptr || !PyUnicode_Check(where)) return false;
+  const char* text = PyUnicode_AsUTF8(where);
+  if (text == nullptr) PyErr_Clear();
+  return text != nullptr && std::strncmp(text, module, std::strlen(module)) == 0;
+}
+
+// By the first letters of a numpy type's name, what its scalars are.
+PyObject* plain_numpy(PyObject* object) {
+  const char* kind = type_name(object) + 6;
+  const auto begins = [kind](const char* word) {
+    return std::strncmp(kind, word, std::strlen(word)) == 0;
+  };
+  if (begins("int") || begins("uint") || begins("longlong") || begins("ulonglong"))
+    return PyNumber_Index(object);
+  if (begins("float") || begins("longdouble")) return PyNumber_Float(object);
+  if (begins("bool")) return PyBool_FromLong(PyObject_IsTrue(object) == 1);
+  return std::strcmp(kind, "ndarray") == 0 ? item_of_scalar_array(object) : nullptr;
+}
+
+}  // namespace
+
+PyObject* plain_value(PyObject* object) {
+  PyObject* plain = nullptr;
+  if (is_of(object, "numpy.") && (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) {
+    plain = plain_numpy(object);
+  } else if (is_class(object, "torch", "Tensor") || is_class(object, "torch", "Parameter")) {
+    // One on a device is not fetched: that would wait for the device.
+    if (attribute_is(object, "is_cpu", Py_True)) plain = item_of_scalar_array(object);
+  } else if (is_class(object, "dftracer.", "TagValue")) {
+    plain = attribute(object, "plain");
+  } else if (is_class(object, "pathlib", "PosixPath") ||
+             is_class(object, "pathlib", "PurePosixPath")) {
+    plain = PyOS_FSPath(object);
+  }
+  PyErr_Clear();
+  const bool known =
+      plain != nullptr && (PyBool_Check(plain) || PyLong_Check(plain) || PyFloat_Check(plain) ||
+                           PyUnicode_Check(plain) || PyBytes_Check(plain) || plain == Py_None);
+  if (!known) Py_CLEAR(plain);
+  return plain;
+}
+
+namespace {
+
+// Decimal digits of an int that no word holds; hexadecimal where Python refuses to write so many.
+PyObject* digits_of(PyObject* number) {
+  PyObject* digits = PyLong_Type.tp_repr(number);
+  if (digits == nullptr) {
+    PyErr_Clear();
+    digits = PyNumber_ToBase(number, 16);
+  }
+  PyErr_Clear();
+  return digits;
+}
+
+struct Word {
+  ArgType type;
+  std::uint64_t bits;
+};
+
+// False when no word holds it.
+bool word_of(PyObject* number, Word& word) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  if (overflow == 0) {
+    word = {ArgType::kInt, static_cast<std::uint64_t>(value)};
+    return true;
+  }
+  if (overflow > 0) {
+    const unsigned long long large = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred() == nullptr) {
+      word = {ArgType::kUint, large};
+      return true;
+    }
+    PyErr_Clear();
+  }
+  return false;
+}
+
+bool is_container(PyObject* object) {
+  return PyDict_Check(object) || PyList_Check(object) || PyTuple_Check(object) ||
+         PyAnySet_Check(object);
+}
+
+// Writes JSON without blanks, the form that the sink takes as it is.
+class Json {
+ public:
+  explicit Json(std::string& out) : out_(out) {}
+
+  bool value(PyObject* object, int depth) {
+    return write(object, depth) && out_.size() <= kJsonBytes;
+  }
+
+ private:
+  bool write(PyObject* object, int depth) {
+    if (object == Py_None) {
+      out_ += "null";
+    } else if (PyBool_Check(object)) {
+      out_ += object == Py_True ? "true" : "false";
+    } else if (PyLong_Check(object)) {
+      integer(object);
+    } else if (PyFloat_Check(object)) {
+      real(PyFloat_AS_DOUBLE(object));
+    } else if (PyUnicode_Check(object)) {
+      string(object);
+    } else if (PyBytes_Check(object)) {
+      string(object);
+    } else if (is_container(object)) {
+      if (depth >= kDepth) {
+        quoted(type_name(object));
+        return true;
+      }
+      return PyDict_Check(object) ? dict(object, depth) : sequence(object, depth);
+    } else if (PyObject* plain = plain_value(object)) {
+      const bool done = value(plain, depth);
+      Py_DECREF(plain);
+      return done;
+    } else {
+      quoted(type_name(object));
+    }
+    return true;
+  }
+
+  void integer(PyObject* number) {
+    Word word;
+    if (word_of(number, word)) {
+      out_ += word.type == ArgType::kInt ? std::to_string(static_cast<std::int64_t>(word.bits))
+                                         : std::to_string(word.bits);
+    } else if (PyObject* digits = digits_of(number)) {
+      string(digits);
+      Py_DECREF(digits);
+    } else {
+      out_ += "null";
+    }
+  }
+
+  void real(double number) {
+    char* text = std::isfinite(number)
+                     ? PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, nullptr)
+                     : nullptr;
+    out_ += text != nullptr ? text : "null";
+    PyMem_Free(text);
+  }
+
+  void string(PyObject* text) {
+    PyObject* held = nullptr;
+    quoted(text_of(text, held));
+    Py_XDECREF(held);
+  }
+
+  // By the trace's own escaper, so that text looks the same wherever it stands.
+  void quoted(std::string_view text) {
+    const std::size_t begin = out_.size();
+    out_.resize(begin + text.size() * sink::kEscapeGrowth + 2);
+    char* at = out_.data() + begin;
+    *at++ = '"';
+    at = sink::escape(at, text);
+    *at++ = '"';
+    out_.resize(static_cast<std::size_t>(at - out_.data()));
+  }
+
+  // As JSON writers usually show keys that are no strings.
+  void key(PyObject* object) {
+    if (PyUnicode_Check(object)) {
+      string(object);
+      return;
+    }
+    std::string text;
+    const bool simple = object == Py_None || PyLong_Check(object) || PyFloat_Check(object);
+    if (!simple || !Json(text).write(object, 0)) text = type_name(object);
+    if (text.front() == '"') text = text.substr(1, text.size() - 2);
+    quoted(text);
+  }
+
+  bool dict(PyObject* object, int depth) {
+    if (PyDict_Size(object) > kItems) return false;
+    out_ += '{';
+    PyObject* name = nullptr;
+    PyObject* item = nullptr;
+    Py_ssize_t at = 0;
+    bool first = true;
+    std::set<std::string> seen;
+    while (PyDict_Next(object, &at, &name, &item) != 0) {
+      if (!first) out_ += ',';
+      first = false;
+      const std::size_t begin = out_.size();
+      key(name);
+      // 1 and "1" are two keys of a dict, and would be one of an object.
+      while (!seen.insert(out_.substr(begin)).second) out_.insert(out_.size() - 1, 1, '_');
+      out_ += ':';
+      Py_INCREF(item);  // asking a foreign scalar may run code that changes the dict
+      const bool done = value(item, depth + 1);
+      Py_DECREF(item);
+      if (!done) return false;
+    }
+    out_ += '}';
+    return true;
+  }
+
+  // Items are taken as they lie in the object: a subclass may iterate as it likes.
+  bool sequence(PyObject* object, int depth) {
+    const Py_ssize_t count = PyList_Check(object)    ? PyList_GET_SIZE(object)
+                             : PyTuple_Check(object) ? PyTuple_GET_SIZE(object)
+                                                     : PySet_GET_SIZE(object);
+    if (count > kItems) return false;
+    PyObject* items = PyAnySet_Check(object) ? PySet_Type.tp_iter(object) : nullptr;
+    PyErr_Clear();
+    bool done = true;
+    out_ += '[';
+    for (Py_ssize_t i = 0; done && i < count; ++i) {
+      PyObject* item = nullptr;
+      if (items != nullptr) {
+        item = PyIter_Next(items);
+      } else if (PyTuple_Check(object)) {
+        item = PyTuple_GET_ITEM(object, i);
+        Py_INCREF(item);
+      } else if (PyList_Check(object) && i < PyList_GET_SIZE(object)) {
+        item = PyList_GET_ITEM(object, i);
+        Py_INCREF(item);
+      }
+      if (item == nullptr) break;
+      if (i != 0) out_ += ',';
+      done = value(item, depth + 1);
+      Py_DECREF(item);
+    }
+    out_ += ']';
+    PyErr_Clear();
+    Py_XDECREF(items);
+    return done;
+  }
+
+  std::string& out_;
+};
+
+// Keys that the table of names does not take stand in the record, before the value.
+std::uint32_t key_id(std::string& out, PyObject* key) {
+  PyObject* held = nullptr;
+  PyObject* shown = nullptr;
+  std::string_view text;
+  if (PyUnicode_Check(key) || PyBytes_Check(key)) {
+    text = text_of(key, held);
+  } else if (PyLong_CheckExact(key)) {
+    shown = digits_of(key);
+    if (shown != nullptr) text = text_of(shown, held);
+  } else {
+    text = type_name(key);
+  }
+  if (text.empty()) text = "unnamed";
+  const std::uint32_t id = dftracer_intern(text.data(), text.size());
+  if (id == 0) append_bytes(out, 0, ArgType::kInlineKey, text);
+  Py_XDECREF(held);
+  Py_XDECREF(shown);
+  return id;
+}
+
+void append_value(std::string& out, std::uint32_t key, PyObject* value) {
+  if (PyLong_Check(value)) {  // a bool is one as well
+    Word word;
+    if (word_of(value, word)) {
+      append_raw(out, key, word.type, word.bits);
+      return;
+    }
+    PyObject* digits = digits_of(value);
+    PyObject* held = nullptr;
+    append_bytes(out, key, ArgType::kString,
+                 digits != nullptr ? text_of(digits, held) : std::string_view());
+    Py_XDECREF(held);
+    Py_XDECREF(digits);
+  } else if (PyFloat_Check(value)) {
+    const double number = PyFloat_AS_DOUBLE(value);
+    std::uint64_t bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    append_raw(out, key, ArgType::kFloat, bits);
+  } else if (PyUnicode_Check(value) || PyBytes_Check(value)) {
+    PyObject* held = nullptr;
+    append_bytes(out, key, ArgType::kString, text_of(value, held));
+    Py_XDECREF(held);
+  } else if (value == Py_None) {
+    append_raw(out, key, ArgType::kNull, 0);
+  } else if (is_container(value)) {
+    std::string json;
+    if (Json(json).value(value, 0)) {
+      append_bytes(out, key, ArgType::kJson, json);
+    } else {
+      append_bytes(out, key, ArgType::kString, type_name(value));
+    }
+  } else if (PyObject* plain = plain_value(value)) {
+    append_value(out, key, plain);
+    Py_DECREF(plain);
+  } else {
+    append_bytes(out, key, ArgType::kString, type_name(value));
+  }
+}
+
+}  // namespace
+
+std::string_view text_of(PyObject* object, PyObject*& held) {
+  held = nullptr;
+  if (PyUnicode_Check(object)) {
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(object, &size);
+    if (text != nullptr) return {text, static_cast<std::size_t>(size)};
+    PyErr_Clear();
+    held = PyUnicode_AsEncodedString(object, "utf-8", "surrogateescape");
+    if (held == nullptr) {
+      PyErr_Clear();
+      held = PyUnicode_AsEncodedString(object, "utf-8", "backslashreplace");
+    }
+  } else if (PyBytes_Check(object)) {
+    Py_INCREF(object);
+    held = object;
+  }
+  if (held == nullptr) {
+    PyErr_Clear();
+    return {};
+  }
+  return {PyBytes_AS_STRING(held), static_cast<std::size_t>(PyBytes_GET_SIZE(held))};
+}
+
+std::string words_for(PyObject* value) {
+  PyObject* held = nullptr;
+  std::string words;
+  if (PyUnicode_Check(value) || PyBytes_Check(value)) {
+    words = text_of(value, held);
+    Py_XDECREF(held);
+    return words;
+  }
+  if (!Json(words).value(value, 0)) return type_name(value);
+  // What has no JSON of its own is a string there; here it needs no quotes.
+  if (words.size() >= 2 && words.front() == '"') words = words.substr(1, words.size() - 2);
+  return words;
+}
+
+void append_argument(std::string& out, PyObject* key, PyObject* value) {
+  const std::uint32_t id = key_id(out, key);
+  append_value(out, id, value);
+}
+
+void append_int(std::string& out, PyObject* key, long long value) {
+  const std::uint32_t id = key_id(out, key);
+  append_raw(out, id, ArgType::kInt, static_cast<std::uint64_t>(value));
+}
+
+void replace_int(std::string& argument, long long value) {
+  std::memcpy(argument.data() + argument.size() - sizeof value, &value, sizeof value);
+}
+
+bool replace_int(std::string& argument, PyObject* value) {
+  Arg arg;
+  if (argument.size() != sizeof arg || !PyLong_CheckExact(value)) return false;
+  std::memcpy(&arg, argument.data(), sizeof arg);
+  if (arg.type != ArgType::kInt) return false;
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow != 0) return false;
+  replace_int(argument, number);
+  return true;
+}
+
+void append_ticks(std::string& out, PyObject* key, unsigned long long ticks) {
+  const std::uint32_t id = key_id(out, key);
+  append_raw(out, id, ArgType::kTicks, ticks);
+}
+
+void append_dict(std::string& out, PyObject* dict) {
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(dict, &at, &key, &value) != 0) {
+    if (PyTuple_CheckExact(value) && PyTuple_GET_SIZE(value) == 2 &&
+        PyLong_CheckExact(PyTuple_GET_ITEM(value, 0))) {
+      value = PyTuple_GET_ITEM(value, 1);
+    }
+    Py_INCREF(key);
+    Py_INCREF(value);
+    append_argument(out, key, value);
+    Py_DECREF(key);
+    Py_DECREF(value);
+  }
+}
+
+}  // namespace dft::python

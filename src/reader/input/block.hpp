@@ -1,0 +1,165 @@
+// A block: text of whole lines, or of whole records of a document, with what is known about it. The
+// unit of work of every reader: load it, go through its records, look at its report.
+// Each worker thread has its own.
+#pragma once
+#include <concepts>
+#include <vector>
+
+#include "reader/input/work_queue.hpp"
+#include "reader/parse/parser.hpp"
+
+namespace dft::reader {
+
+template <typename Visit>
+concept TakesRepeats = requires(Visit& visit, const Repeat& repeat) {
+  { visit.again(repeat) } -> std::same_as<bool>;
+};
+
+class Block {
+ public:
+  [[nodiscard]] const File& file() const { return *piece_.file; }
+  [[nodiscard]] std::uint64_t ordinal() const { return piece_.ordinal; }
+  [[nodiscard]] std::string_view text() const { return piece_.text.view(); }
+  // Complete after records() has gone through.
+  [[nodiscard]] const Report& report() const { return piece_.report; }
+
+  // For the scan: to be filled by a feed, then loaded.
+  Piece& piece() { return piece_; }
+  // Reads and inflates what the piece stands for. What cannot be had is in the report.
+  void load();
+  // Any text as a block, for tests.
+  void take(std::shared_ptr<const File> file, std::string_view text);
+
+  // The beginnings and ends of spans stay what they are: for copies, which change nothing.
+  void leave_halves() { leave_halves_ = true; }
+
+  // Calls visit(const Event&, line) for every record, metadata and the tracer's own too, in the
+  // order of the text; `line` counts from 0 in this block. Call it once.
+  template <typename Visit>
+  void records(Visit&& visit) {
+    walk<false>(visit);
+  }
+  // Likewise, but events may be brief: for a visitor that can do without most arguments. One that
+  // has `bool again(const Repeat&)` is asked first whether that is enough.
+  template <typename Visit>
+  void brief_records(Visit&& visit) {
+    if (vouched_) {
+      walk<true>(visit);
+    } else {
+      walk<false>(visit);
+    }
+  }
+
+ private:
+  template <bool Brief, typename Visit>
+  void walk(Visit& visit) {
+    // Whoever takes repeats needs few whole events; of these, each is asked by itself.
+    constexpr bool kRepeats = Brief && TakesRepeats<Visit>;
+    utf8_ = !kRepeats && (is_ascii(text()) || is_utf8(text()));
+    if (file().shape == Shape::kDocument) {
+      document([&](const Event& event, std::uint64_t line) { visit(event, line); });
+      finish();
+      return;
+    }
+    const char* p = text().data();
+    const char* end = p + text().size();
+    std::uint64_t line = 0;
+    Event event;
+    parser_.begin(file().clock);
+    while (p < end) {
+      if constexpr (kRepeats) {
+        Repeat repeat;
+        const char* stop = parser_.repeat(p, end, repeat);
+        if (stop != nullptr && visit.again(repeat)) {
+          ++piece_.report.records;
+          ++piece_.report.events;
+          ++line;
+          p = stop + 1;
+          continue;
+        }
+      }
+      const char* stop = Brief ? parser_.brief(p, end, event) : parser_.fast(p, event);
+      if (stop != nullptr && (*stop == '\n' || stop == end) && (utf8_ || is_utf8(event.line)))
+          [[likely]] {
+        event.valid_utf8 = true;
+        if (is_half(event.phase) && !whole(event, line)) [[unlikely]] {
+          ++line;
+          p = stop + 1;
+          continue;
+        }
+        count(event);
+        visit(static_cast<const Event&>(event), line);
+        ++line;
+        p = stop + 1;
+        continue;
+      }
+      p = other_line(p, end, line, [&](const Event& found) { visit(found, line); });
+      ++line;
+    }
+    if (!text().empty() && end[-1] != '\n') --line;
+    piece_.report.lines += line;
+    finish();
+  }
+
+  struct Mark {  // where in the text a member begins
+    std::size_t text;
+    std::uint64_t offset;
+  };
+  using Found = void (*)(void*, const Event&, std::uint64_t);
+
+  void load_members(bool suspect);
+  void load_range();
+  void count(const Event& event) {
+    Report& report = piece_.report;
+    ++report.records;
+    if (event.is_metadata()) {
+      ++report.metadata;
+    } else if (event.is_own()) {
+      ++report.own;
+    } else {
+      ++report.events;
+    }
+  }
+  void note(Trouble kind, const char* at, std::uint64_t line, std::uint64_t size,
+            std::string detail = {});
+  [[nodiscard]] std::uint64_t offset_of(const char* at) const;
+  // False, and noted, if the object is no record.
+  bool accept(Event& event, std::uint64_t line);
+  // A beginning becomes the span; false, and counted, for an end that belongs to one.
+  bool whole(Event& event, std::uint64_t line);
+  const char* other_line_found(const char* p, const char* end, std::uint64_t line, void* context,
+                               Found found);
+  void document_found(void* context, Found found);
+  void finish();
+
+  template <typename Visit>
+  const char* other_line(const char* p, const char* end, std::uint64_t line, Visit&& visit) {
+    return other_line_found(p, end, line, &visit,
+                            [](void* context, const Event& event, std::uint64_t) {
+                              (*static_cast<std::remove_reference_t<Visit>*>(context))(event);
+                            });
+  }
+  template <typename Visit>
+  void document(Visit&& visit) {
+    document_found(&visit, [](void* context, const Event& event, std::uint64_t line) {
+      (*static_cast<std::remove_reference_t<Visit>*>(context))(event, line);
+    });
+  }
+
+  Piece piece_;
+  Parser parser_;
+  Inflater inflater_;
+  Buffer raw_;
+  std::vector<Mark> marks_;
+  bool utf8_ = true;            // all of the text is, as far as it was asked
+  std::uint64_t expected_ = 0;  // lines that the members' headers promise
+  bool check_ = false;          // all of them were inflated, so that the promise can be checked
+  bool vouched_ = false;        // the text is what a tracer of this layout wrote, by its checksums
+  std::uint64_t unusable_ = 0;  // lines that were no record
+  bool leave_halves_ = false;
+  std::size_t halves_ = 0;  // beginnings and ends so far
+  std::string both_;        // the arguments of a beginning and its end
+  std::vector<Field> both_fields_;
+};
+
+}  // namespace dft::reader

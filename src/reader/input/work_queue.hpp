@@ -1,0 +1,105 @@
+// Shares a trace's files out in pieces: groups of gzip members, ranges of plain text, or text that
+// had to be inflated one after the other. Any worker asks; each file has a lock of its own.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "reader/input/damage.hpp"
+#include "reader/input/document.hpp"
+#include "reader/input/file.hpp"
+#include "reader/input/inflate.hpp"
+
+namespace dft::reader {
+
+inline constexpr std::size_t kPieceText = std::size_t{1} << 20;     // of text, about
+inline constexpr std::size_t kPieceBytes = std::size_t{256} << 10;  // of members, about
+inline constexpr std::size_t kMaxLine = std::size_t{64} << 20;      // longer lines are stepped over
+inline constexpr std::size_t kMaxMember = std::size_t{64}
+                                          << 20;  // of text; longer ones are streamed
+
+struct Piece {
+  enum class What : std::uint8_t {
+    kMembers,  // [offset, offset + size) holds members of ours, nothing else
+    kSuspect,  // likewise one, which may be damaged or cut
+    kRange,    // the lines that begin in [offset, offset + size)
+    kText,     // the text is here already
+  };
+  std::shared_ptr<const File> file;
+  std::shared_ptr<const Handle> handle;  // the feed may let go of the file before the last worker
+  std::uint64_t ordinal = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  What what = What::kText;
+  Buffer text;
+  Report report;  // what the feed itself found
+};
+
+// The pieces of one file, in its order. Not for two threads at once.
+class FileFeed {
+ public:
+  FileFeed(std::string path, std::uint32_t index, std::uint64_t most);
+  // False at the end of the file.
+  bool next(Piece& piece);
+  [[nodiscard]] const std::shared_ptr<File>& file() const { return file_; }
+
+  std::mutex mutex;
+  bool done = false;  // under the mutex
+
+ private:
+  enum class Fill { kMore, kEnd };
+  bool open(Piece& piece);
+  bool range(Piece& piece);
+  bool compressed(Piece& piece);
+  bool group(Piece& piece);
+  bool stream(Piece& piece);
+  Fill fill(Buffer& text, Piece& piece);
+  Fill fill_plain(Buffer& text, Piece& piece);
+  Fill after_member(Piece& piece);
+  bool raw_ready(std::size_t wanted);
+  void go_to(std::uint64_t offset);
+  std::uint64_t find_header(std::uint64_t from, bool any);
+  void note(Piece& piece, Trouble kind, std::uint64_t offset, std::uint64_t size,
+            std::string detail = {});
+  [[nodiscard]] std::uint64_t position() const { return raw_offset_ + raw_at_; }
+
+  std::shared_ptr<File> file_;
+  bool opened_ = false;
+  std::uint64_t ordinal_ = 0;
+  std::uint64_t at_ = 0;  // of the next piece
+
+  // While a stream is followed.
+  bool streaming_ = false;
+  bool in_member_ = false;
+  bool member_text_ = false;  // some of it has come out
+  bool skipping_ = false;     // inside a line that is too long
+  std::uint64_t member_start_ = 0;
+  std::uint64_t raw_offset_ = 0;
+  std::size_t raw_at_ = 0;
+  Buffer raw_;
+  Buffer carry_;
+  std::uint64_t carry_offset_ = 0;
+  std::unique_ptr<Inflater> inflater_;
+  DocumentCutter cutter_;
+};
+
+// The pieces of all files. In order: one file after the other. Otherwise, while one worker inflates
+// a file that cannot be split, the others go on with the next.
+class Feed {
+ public:
+  // most: how much of each file is read, for a second reading of files that grow.
+  Feed(const std::vector<std::string>& paths, bool ordered,
+       const std::vector<std::uint64_t>& most = {});
+  bool next(Piece& piece);
+  // Of every file, opened or not; complete once next() has returned false.
+  [[nodiscard]] std::vector<std::shared_ptr<File>> files() const;
+
+ private:
+  std::vector<std::unique_ptr<FileFeed>> feeds_;
+  bool ordered_;
+  std::mutex mutex_;
+  std::size_t first_ = 0;  // files before it are done
+};
+
+}  // namespace dft::reader

@@ -1,0 +1,61 @@
+// Exact interval arithmetic: how long which set of lanes was open at once, in each process, in
+// windows of its time (steps) and in equal pieces of it. Unions and intersections of lanes are sums
+// of its rows. One thread.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "reader/arrow/int_table.hpp"
+#include "reader/intervals/intervals.hpp"
+
+namespace dft::reader {
+
+class Sweep {
+ public:
+  static constexpr std::int64_t kLanes = 63;  // sets are the bits of a number that is not negative
+
+  // A lane is open from start (inside) to end (outside). Any order; spans may overlap and nest.
+  void span(std::int64_t process, std::int64_t lane, std::int64_t start, std::int64_t end);
+  // Windows of a process must not overlap; ids are the caller's.
+  void window(std::int64_t process, std::int64_t id, std::int64_t start, std::int64_t end);
+
+  // Rows (kind, process, key, lanes, ns), of kind 0: the whole process, 1: the window `key`,
+  // 2: the piece of 2^shift ns that begins at `key`. Sets that were never open have no row.
+  Longs take(int shift);
+  // For these lanes (a set) the next take() also gathers when they were open in any process.
+  void gather(std::int64_t lanes) { gathered_lanes_ = lanes; }
+  // By lane, packed; after take().
+  std::map<int, std::string> take_gathered();
+
+ private:
+  struct Window {
+    std::int64_t start;
+    std::int64_t end;
+    std::int64_t id;
+  };
+  // Kept disjoint as far as spans come in order; brought into order, if need be, at the end.
+  struct Lane {
+    std::vector<Interval> spans;
+    bool sorted = true;
+  };
+  struct Process {
+    std::array<std::int32_t, kLanes> lane_of;
+    std::vector<std::pair<int, Lane>> lanes;
+    std::vector<Window> windows;
+    Process() { lane_of.fill(-1); }
+  };
+  class Sums;
+  Process& process(std::int64_t number);
+  static void tidy(Lane& lane);
+  static void sweep(Process& process, Sums& sums);
+
+  std::int64_t gathered_lanes_ = 0;
+  std::map<int, std::vector<Interval>> gathered_;
+  std::map<std::int64_t, Process> processes_;
+  std::int64_t last_number_ = 0;
+  Process* last_ = nullptr;
+};
+
+}  // namespace dft::reader

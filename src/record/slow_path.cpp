@@ -1,8 +1,0 @@
-#include "record/slow_path.hpp"
-
-namespace dft {
-
-thread_local constinit std::uint32_t t_slow = 0;
-thread_local constinit std::int32_t t_vforked_from = 0;
-
-}  // namespace dft

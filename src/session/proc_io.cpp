@@ -1,0 +1,47 @@
+#include "session/proc_io.hpp"
+
+#include <sys/resource.h>
+
+namespace dft::session {
+
+std::uint64_t cpu_time() noexcept {
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+  const auto microseconds = [](const timeval& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+           static_cast<std::uint64_t>(time.tv_usec);
+  };
+  return microseconds(usage.ru_utime) + microseconds(usage.ru_stime);
+}
+
+bool has_reaped_children() noexcept {
+  rusage usage{};
+  return ::getrusage(RUSAGE_CHILDREN, &usage) == 0 && usage.ru_minflt > 0;
+}
+
+void IoMeter::begin() noexcept {
+  by_thread_ = has_reaped_children();
+  record::forget_thread_io();
+  if (by_thread_) {
+    known_ = record::keep_thread_io(false) && record::thread_io(before_);
+  } else {
+    known_ = record::process_io(before_);
+  }
+}
+
+void IoMeter::before_fork() noexcept {
+  if (by_thread_ || !known_) return;
+  known_ = !has_reaped_children() && record::keep_thread_io(true);
+  by_thread_ = true;
+}
+
+bool IoMeter::measure(record::IoBytes& out) const noexcept {
+  if (!known_ || (!by_thread_ && has_reaped_children())) return false;
+  record::IoBytes now;
+  if (!(by_thread_ ? record::thread_io(now) : record::process_io(now))) return false;
+  const auto since = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; };
+  out = {since(now.read, before_.read), since(now.written, before_.written)};
+  return true;
+}
+
+}  // namespace dft::session

@@ -1,0 +1,31 @@
+// How many bytes the kernel has counted for this process since its recording began: the truth that
+// intercepted calls are measured against. Called under the session's lock.
+#pragma once
+#include <cstdint>
+
+#include "base/thread_io.hpp"
+
+namespace dft::session {
+
+// Processor time that the process has used so far, in microseconds.
+std::uint64_t cpu_time() noexcept;
+// Whether a child has been waited for.
+bool has_reaped_children() noexcept;
+
+class IoMeter {
+ public:
+  void begin() noexcept;
+  // The process is about to have its first child, whose bytes the kernel will add to its own.
+  void before_fork() noexcept;
+  [[nodiscard]] bool is_ready_for_children() const noexcept { return by_thread_; }
+  // Of this process alone, the tracer's own bytes included. False when it cannot be known: without
+  // /proc, or after children that were made and waited for without a call that is intercepted.
+  [[nodiscard]] bool measure(record::IoBytes& out) const noexcept;
+
+ private:
+  record::IoBytes before_{};
+  bool by_thread_ = false;
+  bool known_ = false;
+};
+
+}  // namespace dft::session

@@ -1,0 +1,61 @@
+#include "sink/deflate.hpp"
+
+#include <isa-l/igzip_lib.h>
+
+namespace dft::sink {
+namespace {
+
+std::uint32_t table_size(unsigned level) {
+  switch (level) {
+    case 0:
+      return ISAL_DEF_LVL0_DEFAULT;
+    case 1:
+      return ISAL_DEF_LVL1_DEFAULT;
+    case 2:
+      return ISAL_DEF_LVL2_DEFAULT;
+    default:
+      return ISAL_DEF_LVL3_DEFAULT;
+  }
+}
+
+void put32(char* to, std::uint32_t value) { std::memcpy(to, &value, sizeof value); }
+
+}  // namespace
+
+bool Gzip::member(std::string_view text, std::uint32_t lines, Text& out) noexcept {
+  const std::uint32_t tables = table_size(level_);
+  constexpr std::size_t kStream = (sizeof(isal_zstream) + 63) / 64 * 64;
+  if (work_.size() == 0) {
+    if (!work_.ensure(kStream + tables)) return false;
+    work_.resize(kStream + tables);
+  }
+  // Text that does not compress is stored in blocks of at most 64 KiB, five bytes more each.
+  const std::size_t most = text.size() + text.size() / 8192 * 5 + 512;
+  out.resize(0);
+  if (!out.ensure(kMemberHead + most + kMemberTail)) return false;
+
+  auto* stream = reinterpret_cast<isal_zstream*>(work_.data());
+  isal_deflate_init(stream);
+  stream->level = level_;
+  stream->level_buf = reinterpret_cast<std::uint8_t*>(work_.data()) + kStream;
+  stream->level_buf_size = tables;
+  stream->gzip_flag = IGZIP_GZIP_NO_HDR;  // the trailer is ISA-L's, the header ours
+  stream->end_of_stream = 1;
+  stream->next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
+  stream->avail_in = static_cast<std::uint32_t>(text.size());
+  stream->next_out = reinterpret_cast<std::uint8_t*>(out.data()) + kMemberHead;
+  stream->avail_out = static_cast<std::uint32_t>(out.capacity() - kMemberHead);
+  if (isal_deflate(stream) != COMP_OK || stream->avail_in != 0 ||
+      stream->internal_state.state != ZSTATE_END) {
+    return false;
+  }
+  const std::size_t size = kMemberHead + stream->total_out;
+  char* head = out.data();
+  std::memcpy(head, "\x1f\x8b\x08\x04\0\0\0\0\0\x03\x0c\0DF\x08\0", 16);
+  put32(head + 16, static_cast<std::uint32_t>(size));
+  put32(head + 20, lines);
+  out.resize(size);
+  return true;
+}
+
+}  // namespace dft::sink

@@ -1,0 +1,28 @@
+// Independent gzip members of whole lines, with their size in the header so that readers split a
+// file without an index. Used by whoever drains.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "sink/mmap_buffer.hpp"
+
+namespace dft::sink {
+
+// Header: FEXTRA with one subfield "DF" of 8 bytes: size of the member, lines in it
+// (little-endian).
+inline constexpr std::size_t kMemberHead = 24;
+inline constexpr std::size_t kMemberTail = 8;
+
+class Gzip {
+ public:
+  explicit Gzip(unsigned level) noexcept : level_(level < 4 ? level : 1) {}
+  // Replaces `out` by one member. False when there is no memory.
+  bool member(std::string_view text, std::uint32_t lines, Text& out) noexcept;
+  void free() noexcept { work_.free(); }
+
+ private:
+  unsigned level_;
+  Text work_;  // the compressor's state and tables
+};
+
+}  // namespace dft::sink

@@ -1,0 +1,187 @@
+// The lines that are the tracer's own: metadata, lanes, losses and the end.
+#include "format/escape.hpp"
+#include "format/hash.hpp"
+#include "sink/arg_walk.hpp"
+#include "sink/encode.hpp"
+#include "sink/json_write.hpp"
+
+namespace dft::sink {
+namespace {
+
+using record::Head;
+using record::Kind;
+
+std::string_view metadata_name(Kind kind) {
+  switch (kind) {
+    case Kind::kMetadata:
+      return "CM";
+    case Kind::kThread:
+      return "thread_name";
+    case Kind::kFile:
+      return "FH";
+    case Kind::kString:
+      return "SH";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+// Up to and including the thread; id 0 takes the next one.
+char* Encoder::own_line(char* p, std::string_view name, std::uint64_t id) noexcept {
+  p = put(p, "{\"id\":");
+  p = number(p, id != 0 ? id : next_id_.fetch_add(1));
+  p = put(p, ",\"name\":\"");
+  p = put(p, name);
+  p = put(p, "\",\"cat\":\"dftracer\"");
+  return put(p, std::string_view(where_, where_size_));
+}
+
+// The phase, and the argument that every line begins with.
+char* Encoder::own_args(char* p, std::string_view phase) noexcept {
+  p = put(p, ",\"ph\":\"");
+  p = put(p, phase);
+  p = put(p, "\",\"args\":{\"hhash\":\"");
+  p = put(p, std::string_view(host_, 16));
+  *p++ = '"';
+  return p;
+}
+
+bool Encoder::metadata(const Head& head, const std::byte* args, const std::byte* end,
+                       Text& out) noexcept {
+  Fields fields(args, end);
+  Field value;
+  Field key;
+  if ((head.flags & record::kInlineName) != 0 && !fields.next(key)) return false;
+  if ((head.flags & record::kForeign) != 0 && !foreign_thread(fields, args)) return false;
+  if (!fields.next(value)) return false;
+  if (!room(out, kFixedPart + names_.text(head.name).size() +
+                     (key.bytes.size() + value.bytes.size()) * kEscapeGrowth)) {
+    return false;
+  }
+  const bool hashed = head.kind == Kind::kFile || head.kind == Kind::kString;
+  const std::string_view name = metadata_name(head.kind);
+  if (name.empty()) return false;
+  char* p = own_line(out.end(), name, hashed ? 0 : head.id);
+  p = own_args(p, "M");
+  p = put(p, ",\"name\":\"");
+  if (head.kind == Kind::kMetadata) {
+    p = (head.flags & record::kInlineName) != 0 ? escape(p, key.bytes)
+                                                : put(p, names_.text(head.name));
+    p = put(p, "\",\"value\":\"");
+    p = escape(p, value.bytes);
+  } else {
+    p = escape(p, value.bytes);
+    p = put(p, "\",\"value\":\"");
+    p = hashed ? record::write_hex16(p, head.id) : put(p, "thread_name");
+  }
+  out.set_end(put(p, "\"}}\n"));
+  ++lines_;
+  ++metadata_lines_;
+  if (head.kind == Kind::kFile) ++files_;
+  return true;
+}
+
+// Takes the thread off the front of a record that another tracer's events were made into.
+bool Encoder::foreign_thread(Fields& fields, const std::byte*& args) noexcept {
+  Field field;
+  if (!fields.next(field) || field.head.type != record::ArgType::kUint) return false;
+  const std::uint64_t thread = field.head.word;
+  if (thread == 0 || thread > ~std::uint32_t{0}) return false;
+  args += sizeof(record::Arg);
+  set_thread(static_cast<std::uint32_t>(thread));
+  return true;
+}
+
+// The lane, shown as a thread of its own beside the real one, on which a crossing span fits.
+std::uint32_t Encoder::own_lane(std::uint64_t start, std::uint64_t end, Text& out) noexcept {
+  const std::size_t count = lane_ends_.size() / sizeof(LaneEnd);
+  auto* lanes = reinterpret_cast<LaneEnd*>(lane_ends_.data());
+  std::uint32_t number_of_thread = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (lanes[i].thread != thread_) continue;
+    ++number_of_thread;
+    if (lanes[i].end <= start || number_of_thread == record::kMostCrossing) {
+      lanes[i].end = end;
+      return thread_ + (number_of_thread << record::kThreadBits);
+    }
+  }
+  ++number_of_thread;
+  const LaneEnd fresh{thread_, end};
+  const std::uint32_t real_thread = thread_;
+  const std::uint32_t shown = thread_ + (number_of_thread << record::kThreadBits);
+  lane_ends_.append({reinterpret_cast<const char*>(&fresh), sizeof fresh});
+  if (out.ensure(kFixedPart)) {
+    set_thread(shown);
+    char* p = own_args(own_line(out.end(), "thread_name", 0), "M");
+    p = put(p, ",\"name\":\"");
+    p = number(p, real_thread);
+    p = put(p, " crossing ");
+    p = number(p, number_of_thread);
+    out.set_end(put(p, "\",\"value\":\"thread_name\"}}\n"));
+    ++lines_;
+    ++metadata_lines_;
+    set_thread(real_thread);
+  }
+  return shown;
+}
+
+bool Encoder::lost(std::uint64_t events, std::uint64_t at_ns, Text& out) noexcept {
+  if (!room(out, kFixedPart)) return false;
+  set_thread(process_.pid);
+  char* p = own_line(out.end(), "lost", 0);
+  p = put(p, ",\"ts\":");
+  p = number(p, in_units(at_ns));
+  p = own_args(p, "i");
+  p = put(p, ",\"p_idx\":-1,\"level\":1,\"events\":");
+  p = number(p, events);
+  out.set_end(put(p, "}}\n"));
+  ++lines_;
+  return true;
+}
+
+bool Encoder::end(const End& what, Text& out) noexcept {
+  if (!room(out, kFixedPart)) return false;
+  set_thread(process_.pid);
+  char* p = own_line(out.end(), "end", 0);
+  p = put(p, ",\"ts\":");
+  const std::uint64_t seen =
+      last_time_ != 0 ? last_time_ : in_units(timeline_.to_ns(timeline_.until));
+  p = number(p, what.at_ns == 0 ? seen : in_units(what.at_ns));
+  p = put(p, ",\"dur\":0");
+  p = own_args(p, "X");
+  p = put(p, ",\"p_idx\":-1,\"level\":1");
+  if (what.details) {
+    p = put(p, ",\"num_events\":");
+    p = number(p, what.records);
+  }
+  if (what.lost != 0) {
+    p = put(p, ",\"lost\":");
+    p = number(p, what.lost);
+  }
+  if (what.recovered) p = put(p, ",\"recovered\":true");
+  if (what.details && what.traffic != nullptr) {
+    const Traffic& t = *what.traffic;
+    p = put(p, ",\"cpu_us\":");
+    p = number(p, t.cpu_us);
+    const struct {
+      std::string_view key;
+      std::uint64_t value;
+    } rows[] = {{"calls", t.calls},           {"filtered", t.filtered},
+                {"read_seen", t.read_seen},   {"read_total", t.read_total},
+                {"write_seen", t.write_seen}, {"write_total", t.write_total}};
+    for (const auto& row : rows) {
+      if (!t.counted) break;
+      p = put(p, ",\"");
+      p = put(p, row.key);
+      p = put(p, "\":");
+      p = number(p, row.value);
+    }
+  }
+  out.set_end(put(p, "}}\n"));
+  ++lines_;
+  return true;
+}
+
+}  // namespace dft::sink

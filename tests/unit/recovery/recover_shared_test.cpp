@@ -1,0 +1,207 @@
+// Recovery with others about: two recoverers at once, one that dies on the way, spools on another
+// file system that a note stands for.
+#include <sys/file.h>
+
+#include <numeric>
+
+#include "base/message.hpp"
+#include "recovery/recover.hpp"
+#include "support/fixture.hpp"
+
+using dft::buffer::ChunkHead;
+using dft::buffer::ChunkState;
+using dft::buffer::Spool;
+using dft::recovery::Found;
+using dft::recovery::kNoteStart;
+using dft::recovery::Outcome;
+using dft::recovery::recover_directory;
+using dft::recovery::recover_spool;
+using dft::recovery::Wanted;
+using fixture::event_ids;
+using fixture::read_file;
+using fixture::TemporaryDirectory;
+using fixture::write_file;
+
+namespace {
+
+std::vector<std::uint64_t> range(std::uint64_t from, std::uint64_t to) {
+  std::vector<std::uint64_t> list(to - from + 1);
+  std::iota(list.begin(), list.end(), from);
+  return list;
+}
+
+constexpr std::uint64_t kNoteKey = 0x1234;
+
+// The spool of a process that is dead, with spans 1 to 100.
+void dead_spool(const std::string& path, const char* trace) {
+  const int result = fixture::in_child([&] {
+    Spool* spool = fixture::make_spool(path, trace);
+    if (spool == nullptr) return 1;
+    spool->head().note_key = kNoteKey;
+    ChunkHead* chunk = spool->take(10, true, 77);
+    for (std::uint64_t id = 1; id <= 100; ++id) fixture::put(*chunk, fixture::make_span(id));
+    ::kill(::getpid(), SIGKILL);
+    return 0;
+  });
+  REQUIRE(result == 1000 + SIGKILL);
+}
+
+Outcome recover(const TemporaryDirectory& directory, const char* name, bool force = false) {
+  Found found;
+  Wanted wanted;
+  wanted.force = force;
+  return recover_spool(directory.path(), name, wanted, found);
+}
+
+void write_note(const std::string& path, const std::string& spool) {
+  write_file(path, std::string(kNoteStart) + spool + "\n0000000000001234\n");
+}
+
+}  // namespace
+
+TEST_CASE("recoverers at the same time never lose or double a record") {
+  for (int round = 0; round < 10; ++round) {
+    const TemporaryDirectory directory;
+    constexpr int kSpools = 6;
+    for (int i = 0; i < kSpools; ++i) {
+      const std::string trace = "t" + std::to_string(i) + ".pfw";
+      dead_spool(directory / ("." + trace + ".spool"), trace.c_str());
+    }
+    std::atomic<int>* go = static_cast<std::atomic<int>*>(
+        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    std::vector<pid_t> pids;
+    for (int i = 0; i < 3; ++i) {
+      pids.push_back(fixture::start_child([&] {
+        dft::say_into("/dev/null");
+        go->fetch_add(1);
+        while (go->load() < 3) {
+        }
+        Found found;
+        if (recover_directory(directory.path(), {}, found) != 0) return 99;
+        return static_cast<int>(found.recovered);
+      }));
+    }
+    int recovered = 0;
+    for (const pid_t pid : pids) recovered += fixture::wait_for(pid);
+    ::munmap(go, 4096);
+    CHECK(recovered == kSpools);
+    for (int i = 0; i < kSpools; ++i) {
+      CHECK(event_ids(read_file(directory / ("t" + std::to_string(i) + ".pfw"))) == range(1, 100));
+    }
+    CHECK(directory.list().size() == kSpools);
+  }
+}
+
+TEST_CASE("a spool that somebody is finishing is left to him") {
+  const TemporaryDirectory directory;
+  dead_spool(directory / ".t.pfw.spool", "t.pfw");
+  const int fd = ::open((directory / ".t.pfw.spool").c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(fd >= 0);
+  REQUIRE(::flock(fd, LOCK_EX) == 0);
+  CHECK(recover(directory, ".t.pfw.spool") == Outcome::kAlive);
+  CHECK_FALSE(fixture::exists(directory / "t.pfw"));
+  ::close(fd);
+  CHECK(recover(directory, ".t.pfw.spool") == Outcome::kRecovered);
+}
+
+TEST_CASE("a recoverer that died leaves it to the next one") {
+  // It wrote the whole trace and died before it removed the spool: the spool is as it was before.
+  const TemporaryDirectory directory;
+  dead_spool(directory / ".t.pfw.spool", "t.pfw");
+  const std::string spool = read_file(directory / ".t.pfw.spool");
+  REQUIRE(recover(directory, ".t.pfw.spool") == Outcome::kRecovered);
+  write_file(directory / ".t.pfw.spool", spool);
+  CHECK(recover(directory, ".t.pfw.spool") == Outcome::kRecovered);
+  CHECK(event_ids(read_file(directory / "t.pfw")) == range(1, 100));
+  CHECK(directory.list() == std::vector<std::string>{"t.pfw"});
+}
+
+TEST_CASE("a note leads to a spool elsewhere, whose trace is beside the note") {
+  const TemporaryDirectory directory;
+  const TemporaryDirectory elsewhere;
+  dead_spool(elsewhere / "dftracer-1.spool", "t.pfw");
+  write_note(directory / ".t.pfw.spool", elsewhere / "dftracer-1.spool");
+  Found found;
+  CHECK(recover_directory(directory.path(), {}, found) == 0);
+  CHECK(found.recovered == 1);
+  CHECK(event_ids(read_file(directory / "t.pfw")) == range(1, 100));
+  CHECK(directory.list() == std::vector<std::string>{"t.pfw"});
+  CHECK(elsewhere.list().empty());
+}
+
+TEST_CASE("the note of a spool in use stays") {
+  const TemporaryDirectory directory;
+  const TemporaryDirectory elsewhere;
+  Spool* spool = fixture::make_spool(elsewhere / "dftracer-1.spool", "t.pfw");
+  REQUIRE(spool != nullptr);
+  spool->head().note_key = kNoteKey;
+  write_note(directory / ".t.pfw.spool", elsewhere / "dftracer-1.spool");
+  CHECK(recover(directory, ".t.pfw.spool") == Outcome::kAlive);
+  CHECK(fixture::exists(directory / ".t.pfw.spool"));
+  CHECK(fixture::exists(elsewhere / "dftracer-1.spool"));
+  spool->retire(true);
+}
+
+TEST_CASE("the note of a spool that is not to be found stays until somebody insists") {
+  const TemporaryDirectory directory;
+  write_note(directory / ".t.pfw.spool", directory / "missing.spool");
+  CHECK(recover(directory, ".t.pfw.spool") == Outcome::kUnknown);
+  CHECK(fixture::exists(directory / ".t.pfw.spool"));
+  CHECK(recover(directory, ".t.pfw.spool", true) == Outcome::kNothing);
+  CHECK_FALSE(fixture::exists(directory / ".t.pfw.spool"));
+}
+
+TEST_CASE("a note that names another spool, or an empty one, touches neither") {
+  const TemporaryDirectory directory;
+  dft::say_into("/dev/null");
+  dead_spool(directory / "real.spool", "t.pfw");
+  write_file(directory / "empty.spool", "");
+  const std::string before = read_file(directory / "real.spool");
+  const timespec long_ago[2] = {{1, 0}, {1, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, (directory / "empty.spool").c_str(), long_ago, 0) == 0);
+  for (const char* victim : {"real.spool", "empty.spool"}) {
+    for (const char* key : {"", "0\n", "0000000000004321\n", "x\n"}) {
+      CAPTURE(victim);
+      CAPTURE(key);
+      write_file(directory / ".t.pfw.spool",
+                 std::string(kNoteStart) + (directory / victim) + "\n" + key);
+      for (const bool force : {false, true})
+        CHECK(recover(directory, ".t.pfw.spool", force) != Outcome::kRecovered);
+      CHECK(read_file(directory / "real.spool") == before);
+      CHECK(fixture::exists(directory / "empty.spool"));
+    }
+  }
+  CHECK_FALSE(fixture::exists(directory / "t.pfw"));
+  dft::say_into(nullptr);
+}
+
+TEST_CASE("a note cannot be used to reach another file") {
+  const TemporaryDirectory directory;
+  dft::say_into("/dev/null");
+  write_file(directory / "victim", "mine");
+  write_file(directory / "victim.spool", "mine");
+  REQUIRE(::symlink("victim.spool", (directory / "link.spool").c_str()) == 0);
+  const std::string long_path = "/" + std::string(5000, 'x') + ".spool";
+  const std::string notes[] = {
+      std::string(kNoteStart) + (directory / "victim") + "\n",  // not a spool's name
+      std::string(kNoteStart) + "victim.spool\n",               // not absolute
+      std::string(kNoteStart) + (directory / "victim.spool"),   // no end of line
+      std::string(kNoteStart) + (directory / "link.spool") + "\n",
+      std::string(kNoteStart) + (directory / "victim.spool") + "\n",
+      std::string(kNoteStart) + long_path + "\n",
+      std::string(kNoteStart) + "/\n",
+      std::string(kNoteStart),
+      std::string(kNoteStart) + "/" + std::string("\0.spool\n", 8),
+  };
+  for (const std::string& note : notes) {
+    CAPTURE(note.substr(0, 100));
+    write_file(directory / ".t.pfw.spool", note);
+    for (const bool force : {false, true}) {
+      CHECK(recover(directory, ".t.pfw.spool", force) != Outcome::kRecovered);
+    }
+    CHECK(read_file(directory / "victim") == "mine");
+    CHECK(read_file(directory / "victim.spool") == "mine");
+    CHECK_FALSE(fixture::exists(directory / "t.pfw"));
+  }
+  dft::say_into(nullptr);
+}

@@ -1,0 +1,270 @@
+#include "sink/sink.hpp"
+
+#include <numeric>
+
+#include "base/message.hpp"
+#include "support/fixture.hpp"
+#include "support/gunzip.hpp"
+#include "support/strict_json.hpp"
+
+using dft::buffer::ChunkHead;
+using dft::buffer::ChunkState;
+using dft::buffer::Spool;
+using dft::sink::Sink;
+using fixture::event_ids;
+using fixture::make_span;
+using fixture::read_file;
+using fixture::state_of;
+using fixture::TemporaryDirectory;
+
+namespace {
+
+using Ids = std::vector<std::uint64_t>;
+
+Ids range(std::uint64_t from, std::uint64_t to) {
+  Ids list(to - from + 1);
+  std::iota(list.begin(), list.end(), from);
+  return list;
+}
+
+// A spool, its sink, and a thread that writes spans numbered from 1.
+class Bench {
+ public:
+  explicit Bench(std::uint32_t flags = 0, std::size_t block = 1 << 16) {
+    dft::say_into((directory / "said").c_str());
+    const bool compressed = (flags & dft::buffer::kCompressed) != 0;
+    name = compressed ? "t.pfw.gz" : "t.pfw";
+    spool = fixture::make_spool(directory / ".t.pfw.spool", name.c_str(), flags);
+    REQUIRE(spool != nullptr);
+    sink = Sink::create(*spool, directory.path(), block);
+    REQUIRE(sink != nullptr);
+  }
+  ~Bench() {
+    sink->abandon();
+    spool->retire(true);
+    dft::say_into(nullptr);
+  }
+  // Writes spans into a chunk of its own and leaves it in this state.
+  ChunkHead& fill(std::uint64_t spans, ChunkState state) {
+    ChunkHead* chunk = spool->take(10, true, 77);
+    if (chunk == nullptr && fixture::grow(*spool, 10, true)) chunk = spool->take(10, true, 77);
+    REQUIRE(chunk != nullptr);
+    for (std::uint64_t i = 0; i < spans; ++i) REQUIRE(fixture::put(*chunk, make_span(++last)));
+    fixture::set_state(*chunk, state);
+    return *chunk;
+  }
+  std::string text() const {
+    const std::string bytes = read_file(directory / name);
+    return name.ends_with(".gz") ? fixture::gunzip_text(bytes) : bytes;
+  }
+  std::string said() const { return read_file(directory / "said"); }
+
+  TemporaryDirectory directory;
+  std::string name;
+  Spool* spool = nullptr;
+  Sink* sink = nullptr;
+  std::uint64_t last = 0;
+};
+
+}  // namespace
+
+TEST_CASE("full chunks are drained and free again, those in use stay") {
+  Bench bench;
+  ChunkHead& full = bench.fill(10, ChunkState::kFull);
+  ChunkHead& owned = bench.fill(5, ChunkState::kOwned);
+  REQUIRE(bench.sink->drain(Sink::Scope::kFull));
+  CHECK(event_ids(bench.text()) == range(1, 10));
+  CHECK(bench.text().starts_with(fixture::kPreamble));
+  CHECK(state_of(full) == ChunkState::kFree);
+  CHECK(full.committed.load() == 0);
+  CHECK(full.drained.load() == 0);
+  CHECK(state_of(owned) == ChunkState::kOwned);
+  CHECK(owned.drained.load() == 0);
+  REQUIRE(bench.sink->drain(Sink::Scope::kFull));
+  CHECK(event_ids(bench.text()) == range(1, 10));
+}
+
+TEST_CASE("a chunk in use is drained as far as it is committed, each record once") {
+  Bench bench;
+  ChunkHead& owned = bench.fill(5, ChunkState::kOwned);
+  for (std::uint64_t round = 1; round <= 4; ++round) {
+    REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
+    CHECK(event_ids(bench.text()) == range(1, bench.last));
+    CHECK(state_of(owned) == ChunkState::kOwned);
+    fixture::put(owned, make_span(++bench.last));
+  }
+  fixture::set_state(owned, ChunkState::kFull);
+  REQUIRE(bench.sink->drain(Sink::Scope::kFull));
+  CHECK(event_ids(bench.text()) == range(1, bench.last));
+  CHECK(state_of(owned) == ChunkState::kFree);
+}
+
+TEST_CASE("chunks come in the order in which they were taken") {
+  Bench bench;
+  for (int i = 0; i < 40; ++i) bench.fill(3, i % 3 == 0 ? ChunkState::kOwned : ChunkState::kFull);
+  REQUIRE(bench.sink->drain(Sink::Scope::kEverything));  // more than one batch
+  CHECK(event_ids(bench.text()) == range(1, 120));
+}
+
+TEST_CASE("an empty trace still has its opening and its end") {
+  for (const std::uint32_t flags : {0u, std::uint32_t{dft::buffer::kCompressed}}) {
+    Bench bench(flags);
+    CHECK_FALSE(fixture::exists(bench.directory / bench.name));
+    REQUIRE(bench.sink->finish(true, false));
+    const auto lines = fixture::lines_of(bench.text());
+    REQUIRE(lines.size() == 3);
+    CHECK(lines[0] == "[");
+    CHECK(lines[2].find("\"name\":\"end\"") != lines[2].npos);
+    CHECK(bench.sink->closed());
+    CHECK(bench.sink->finish(true, false));  // once more changes nothing
+    CHECK(fixture::lines_of(bench.text()).size() == 3);
+  }
+}
+
+TEST_CASE("a compressed trace is whole members of whole lines, whose headers add up") {
+  Bench bench(dft::buffer::kCompressed, 1000);
+  for (int i = 0; i < 30; ++i) bench.fill(20, ChunkState::kFull);
+  REQUIRE(bench.sink->finish(true, false));
+  const std::string bytes = read_file(bench.directory / bench.name);
+  const auto members = fixture::gunzip(bytes);
+  CHECK(members.size() >= 30);  // each chunk is more text than a block takes
+  std::size_t at = 0;
+  for (const std::string& member : members) {
+    CHECK(member.ends_with('\n'));
+    std::uint32_t size = 0;
+    std::uint32_t lines = 0;
+    std::memcpy(&size, bytes.data() + at + 16, 4);
+    std::memcpy(&lines, bytes.data() + at + 20, 4);
+    // The bracket that opens the file is no record.
+    CHECK(lines + (at == 0 ? 1 : 0) == fixture::lines_of(member).size());
+    at += size;
+  }
+  CHECK(at == bytes.size());
+  CHECK(event_ids(bench.text()) == range(1, 600));
+}
+
+TEST_CASE("every line is JSON, and the end says how many there were") {
+  Bench bench;
+  bench.fill(25, ChunkState::kFull);
+  REQUIRE(bench.sink->finish(true, false));
+  auto lines = fixture::lines_of(bench.text());
+  CHECK(lines[0] == "[");
+  lines.erase(lines.begin());
+  for (const std::string& line : lines) CHECK_MESSAGE(json::valid(line), line);
+  CHECK(lines.back().find("\"name\":\"end\"") != std::string::npos);
+  CHECK(fixture::number_after(lines.back(), "\"num_events\":") == lines.size() - 1);
+  CHECK(lines.back().find("recovered") == std::string::npos);
+  CHECK(lines.back().find("lost") == std::string::npos);
+}
+
+TEST_CASE("finish takes everything, however small the blocks") {
+  Bench bench(0, 1);  // one chunk a block
+  for (int i = 0; i < 1100; ++i) bench.fill(1, i % 2 == 0 ? ChunkState::kFull : ChunkState::kOwned);
+  REQUIRE(bench.sink->finish(true, false));
+  CHECK(event_ids(bench.text()) == range(1, 1100));
+}
+
+TEST_CASE("lost events are told of once each, and counted at the end") {
+  Bench bench;
+  bench.spool->add_lost(3);
+  REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
+  bench.spool->add_lost(4);
+  REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
+  REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
+  REQUIRE(bench.sink->finish(true, false));
+  Ids told;
+  for (const std::string& line : fixture::lines_of(bench.text())) {
+    if (line.find("\"name\":\"lost\"") == line.npos) continue;
+    told.push_back(fixture::number_after(line, "\"events\":"));
+  }
+  CHECK(told == Ids{3, 4});
+  CHECK(fixture::number_after(fixture::line_with(bench.text(), "\"name\":\"end\""), "\"lost\":") ==
+        7);
+}
+
+TEST_CASE("a damaged record is counted as lost, and the trace says so") {
+  Bench bench;
+  ChunkHead& chunk = bench.fill(2, ChunkState::kOwned);
+  fixture::put(chunk, std::string(48, '\xff'));
+  fixture::put(chunk, make_span(9));
+  SUBCASE("when it is met during the run") { REQUIRE(bench.sink->drain(Sink::Scope::kEverything)); }
+  SUBCASE("when it is met at the end") {}
+  REQUIRE(bench.sink->finish(true, false));
+  CHECK(event_ids(bench.text()) == Ids{1, 2});
+  CHECK(bench.spool->head().lost.load() == 1);
+  const std::string end = fixture::line_with(bench.text(), "\"name\":\"end\"");
+  CHECK_MESSAGE(end.find("\"lost\":1") != end.npos, end);
+}
+
+TEST_CASE("what cannot be written stays in the spool until it can be") {
+  Bench bench;
+  ChunkHead& chunk = bench.fill(2, ChunkState::kFull);
+  fixture::put(chunk, std::string(48, '\xff'));  // damaged, and met at every try
+  REQUIRE(::mkdir((bench.directory / "t.pfw").c_str(), 0700) == 0);
+  CHECK_FALSE(bench.sink->drain(Sink::Scope::kEverything));
+  CHECK_FALSE(bench.sink->drain(Sink::Scope::kEverything));
+  CHECK(state_of(chunk) == ChunkState::kFull);
+  CHECK(chunk.drained.load() == 0);
+  CHECK(bench.said().empty());  // it may still come right
+  REQUIRE(::rmdir((bench.directory / "t.pfw").c_str()) == 0);
+  REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
+  CHECK(event_ids(bench.text()) == range(1, 2));
+  CHECK(bench.spool->head().lost.load() == 1);  // not once for each try
+}
+
+TEST_CASE("a trace that is removed during the run is not made anew behind its user's back") {
+  Bench bench;
+  ChunkHead& chunk = bench.fill(2, ChunkState::kOwned);
+  REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
+  REQUIRE(::unlink((bench.directory / "t.pfw").c_str()) == 0);
+  fixture::put(chunk, make_span(++bench.last));
+  CHECK_FALSE(bench.sink->finish(true, false));
+  CHECK_FALSE(fixture::exists(bench.directory / "t.pfw"));
+  CHECK(fixture::lines_of(bench.said()).size() == 1);
+  CHECK(bench.said().find("t.pfw") != std::string::npos);
+  CHECK(bench.said().find("removed or replaced") != std::string::npos);
+  CHECK(bench.said().find("dftracer recover") != std::string::npos);
+}
+
+TEST_CASE("a thread that needs room gets a chunk by writing, or by giving up the oldest") {
+  Bench bench;
+  CHECK_FALSE(bench.sink->make_room());  // nothing is full
+  bench.fill(2, ChunkState::kFull);
+  CHECK(bench.sink->make_room());
+  CHECK(event_ids(bench.text()) == range(1, 2));
+  ChunkHead& oldest = bench.fill(3, ChunkState::kFull);
+  ChunkHead& newer = bench.fill(4, ChunkState::kFull);
+  REQUIRE(::unlink((bench.directory / "t.pfw").c_str()) == 0);
+  CHECK(bench.sink->make_room());
+  CHECK(state_of(oldest) == ChunkState::kFree);
+  CHECK(state_of(newer) == ChunkState::kFull);
+  CHECK(bench.spool->head().lost.load() == 3);
+  CHECK(bench.said().find("events are being lost") != std::string::npos);
+}
+
+TEST_CASE("names that come later are known to the records that need them") {
+  Bench bench;
+  ChunkHead& chunk = bench.fill(1, ChunkState::kOwned);
+  REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
+  bench.spool->each_chunk([](ChunkHead& names, std::uint64_t) {
+    if (state_of(names) == ChunkState::kNames) fixture::put(names, fixture::make_name(4, "late"));
+  });
+  fixture::put(chunk, fixture::make_record({0, dft::record::Kind::kSpan, dft::record::kTimesGiven,
+                                            1, 4, 2, 2, 0, 5, 5}));
+  REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
+  CHECK(fixture::line_with(bench.text(), "\"id\":2,").find("\"name\":\"late\"") !=
+        std::string::npos);
+}
+
+TEST_CASE("a file that is continued gets the next preamble where the last one ended") {
+  Bench bench;
+  fixture::write_file(bench.directory / "t.pfw", "[\n{\"id\":0}\n");
+  struct stat info{};
+  REQUIRE(::stat((bench.directory / "t.pfw").c_str(), &info) == 0);
+  bench.spool->head().trace_inode = info.st_ino;
+  bench.spool->head().trace_size = static_cast<std::uint64_t>(info.st_size);
+  bench.fill(1, ChunkState::kFull);
+  REQUIRE(bench.sink->finish(true, false));
+  CHECK(bench.text().starts_with("[\n{\"id\":0}\n" + std::string(fixture::kPreamble)));
+  CHECK(event_ids(bench.text()) == range(1, 1));
+}
