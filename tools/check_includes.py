@@ -17,7 +17,7 @@ ALLOWED = {room: set(CORE[: index + 1]) for index, room in enumerate(CORE)}
 # Leaves: what a trace file is, and how to talk to the kernel, know nothing of each other.
 ALLOWED["format"] = {"format"}
 # The preload library is a table of jumps, and the extension goes through the core's private ABI.
-ALLOWED["preload"] = {"intercept"}
+ALLOWED["preload"] = {"format"}
 ALLOWED["python"] = {"python", "python/support", "api", "format", "record"}
 ALLOWED["python/support"] = {"python/support"}
 # The reader is never loaded into a traced program: it shares the leaf room and nothing else.

@@ -20,9 +20,8 @@ thread_local constinit std::uint32_t dftracer_other_call = 0;
 
 // The entries, 16 bytes each: for each name space all rows.
 asm(".set dftracer_rows, 0");
-#define DFT_ROW(...) asm(".set dftracer_rows, dftracer_rows + 1");
-#define DFT_ODD(...) asm(".set dftracer_rows, dftracer_rows + 1");
-#include "intercept/wrap.def"
+#define DFT_ROW(category, symbol, shown) asm(".set dftracer_rows, dftracer_rows + 1");
+#include "format/calls.def"
 asm(R"(
   .text
   .p2align 4

@@ -180,8 +180,8 @@ bool g_patched = false;
 std::atomic<Which> g_stale{Which::kNone};  // where a library may have come that nobody looked at
 
 bool is_watching() {
-  return g_watched[static_cast<std::size_t>(Set::POSIX)].load(std::memory_order_relaxed) ||
-         g_watched[static_cast<std::size_t>(Set::STDIO)].load(std::memory_order_relaxed);
+  return g_watched[static_cast<std::size_t>(Category::POSIX)].load(std::memory_order_relaxed) ||
+         g_watched[static_cast<std::size_t>(Category::STDIO)].load(std::memory_order_relaxed);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace dft::intercept {
 
 void before_vfork() noexcept {
-  buffer::ThreadState* t = watch(Set::POSIX);
+  buffer::ThreadState* t = watch(Category::POSIX);
   if (t == nullptr || in_vfork_child()) return;
   session::will_fork();
   const std::uint64_t now = record::ticks();
@@ -16,7 +16,7 @@ void before_vfork() noexcept {
 }
 
 void enters_sandbox() noexcept {
-  if (watch(Set::POSIX) == nullptr && watch(Set::STDIO) == nullptr) return;
+  if (watch(Category::POSIX) == nullptr && watch(Category::STDIO) == nullptr) return;
   if (in_vfork_child()) return;
   session::at_exit();
   session::abandon();

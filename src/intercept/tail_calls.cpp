@@ -4,9 +4,9 @@
 #include "intercept/got_patch.hpp"
 #include "intercept/processes.hpp"
 #include "intercept/syscall_filter.hpp"
-#include "intercept/wrap_rows.hpp"
+#include "intercept/wrap_macros.hpp"
 
-using namespace dft::intercept;  // NOLINT: as in wrap_rows.cpp
+using namespace dft::intercept;  // NOLINT: as in wrap_table.cpp
 
 // vfork returns twice on one stack: whatever the wrapper had there would be gone the second time.
 // So the event is recorded before, and the real function is jumped to.

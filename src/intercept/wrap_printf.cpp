@@ -1,7 +1,7 @@
 // Wrappers written by hand: formatted text, whose arguments go on as a list.
-#include "intercept/wrap_rows.hpp"
+#include "intercept/wrap_macros.hpp"
 
-using namespace dft::intercept;  // NOLINT: as in wrap_rows.cpp
+using namespace dft::intercept;  // NOLINT: as in wrap_table.cpp
 
 #define DFT_WITH_LIST(last, call) \
   va_list list;                   \
@@ -11,7 +11,7 @@ using namespace dft::intercept;  // NOLINT: as in wrap_rows.cpp
   return result
 
 #define DFT_LISTED(set, symbol, R, listed, types, args, about, bytes) \
-  give<int>(probe<Row::symbol, Set::set>(                             \
+  give<int>(probe<Row::symbol, Category::set>(                        \
       about, [&] { return real<R types>(Row::listed) args; }, DFT_AFTER(bytes)))
 
 extern "C" int DFT_WRAPPER(fprintf)(FILE* stream, const char* format, ...) {
@@ -62,12 +62,12 @@ extern "C" int DFT_WRAPPER(__dprintf_chk)(int fd, int level, const char* format,
 #define DFT_SCANF(symbol, listed)                                                             \
   extern "C" int DFT_WRAPPER(symbol)(FILE * stream, const char* format, ...) {                \
     DFT_WITH_LIST(format,                                                                     \
-                  DFT_LISTED(STDIO, symbol, Character, listed, (FILE*, const char*, va_list), \
+                  DFT_LISTED(STDIO, symbol, CharResult, listed, (FILE*, const char*, va_list), \
                              (stream, format, list), on_stream(stream), moves_nothing()));    \
   }
 #define DFT_SCANF_STDIN(symbol, listed)                                                        \
   extern "C" int DFT_WRAPPER(symbol)(const char* format, ...) {                                \
-    DFT_WITH_LIST(format, DFT_LISTED(STDIO, symbol, Character, listed, (const char*, va_list), \
+    DFT_WITH_LIST(format, DFT_LISTED(STDIO, symbol, CharResult, listed, (const char*, va_list), \
                                      (format, list), on_stream(stdin), moves_nothing()));      \
   }
 DFT_SCANF(fscanf, vfscanf)

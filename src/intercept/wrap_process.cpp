@@ -7,11 +7,11 @@
 #include "intercept/intercept.hpp"
 #include "intercept/processes.hpp"
 #include "intercept/vfork.hpp"
-#include "intercept/wrap_rows.hpp"
+#include "intercept/wrap_macros.hpp"
 #include "session/secrets.hpp"
 #include "session/session.hpp"
 
-using namespace dft::intercept;  // NOLINT: as in wrap_rows.cpp
+using namespace dft::intercept;  // NOLINT: as in wrap_table.cpp
 namespace record = dft::record;
 namespace session = dft::session;
 namespace sys = dft::sys;
@@ -23,7 +23,7 @@ namespace {
 // A new process, seen from its parent; the child records what it does itself.
 template <Row row, class Call>
 pid_t fork_call(Call call) {
-  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  dft::buffer::ThreadState* t = watch(Category::POSIX);
   if (t == nullptr) return call();
   session::will_fork();
   const std::uint64_t start = record::ticks();
@@ -59,7 +59,7 @@ int call_without_preload(char* const* environment, Call call) {
 // failed.
 template <Row row, class Call>
 int exec_call(const char* path, bool search, char* const* environment, Call call) {
-  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  dft::buffer::ThreadState* t = watch(Category::POSIX);
   if (t == nullptr) return call(nullptr);
   const bool readable = kernel_reads(path);
   const bool exists = readable && (search || sys::call(SYS_faccessat, AT_FDCWD, path, X_OK) == 0);
@@ -70,10 +70,10 @@ int exec_call(const char* path, bool search, char* const* environment, Call call
   if (exists) {
     program = look_at_program(path, search, environment);
     note_program(program);
-    const Optional untraced{Key::untraced, program.why != session::Untraced::kNo,
-                            static_cast<std::int64_t>(program.why)};
+    const OptionalArg untraced{Key::untraced, program.why != session::Untraced::kNo,
+                               static_cast<std::int64_t>(program.why)};
     record_call<row>(*t, file, -1, start, start, Void{},
-                     String{Key::file, plain_name ? path : nullptr}, untraced);
+                     TextArg{Key::file, plain_name ? path : nullptr}, untraced);
     if (!in_vfork_child()) {
       const bool goes_on = !untraced.given || session::is_partly_traced(program.why);
       before_exec(!goes_on || !is_preload());
@@ -83,10 +83,10 @@ int exec_call(const char* path, bool search, char* const* environment, Call call
       program.must_not_preload ? call_without_preload(environment, call) : call(nullptr);
   const sys::KeepErrno keep;
   if (exists && !in_vfork_child()) session::exec_failed();
-  t = watch(Set::POSIX);
+  t = watch(Category::POSIX);
   if (t != nullptr) {
     record_call<row>(*t, file, -1, start, record::ticks(), ret,
-                     String{Key::file, plain_name ? path : nullptr});
+                     TextArg{Key::file, plain_name ? path : nullptr});
   }
   return ret;
 }
@@ -105,7 +105,7 @@ int try_exec(char* const* environment, Call call) {
 // A program in a child, by a call that does both.
 template <Row row, class Call>
 int spawn_call(pid_t* child, const char* path, bool search, char* const* environment, Call call) {
-  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  dft::buffer::ThreadState* t = watch(Category::POSIX);
   if (t == nullptr) return call(child, environment);
   session::will_fork();
   const Program program =
@@ -120,8 +120,8 @@ int spawn_call(pid_t* child, const char* path, bool search, char* const* environ
   const bool plain_name = search && ret != EFAULT && std::strchr(path, '/') == nullptr;
   if (ret == 0) note_program(program);
   File* file = ret != EFAULT && !plain_name ? file_at(path) : nullptr;
-  record_call<row>(*t, file, -1, start, end, ret, String{Key::file, plain_name ? path : nullptr},
-                   Optional{Key::pid, ret == 0, pid});
+  record_call<row>(*t, file, -1, start, end, ret, TextArg{Key::file, plain_name ? path : nullptr},
+                   OptionalArg{Key::pid, ret == 0, pid});
   return ret;
 }
 
@@ -129,7 +129,7 @@ int spawn_call(pid_t* child, const char* path, bool search, char* const* environ
 template <Row row>
 void record_leaving(int status) {
   if (!dft::buffer::generation_is_live()) return;
-  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  dft::buffer::ThreadState* t = watch(Category::POSIX);
   const std::uint64_t now = record::ticks();
   if (t != nullptr) record_call<row>(*t, nullptr, -1, now, now, Void{}, field(Key::status, status));
 }
@@ -176,9 +176,9 @@ extern "C" pid_t DFT_WRAPPER(_Fork)() {
 }
 // Whoever called is gone after it, without an end; its child goes on, and finishes for it.
 extern "C" int DFT_WRAPPER(daemon)(int nochdir, int noclose) {
-  if (watch(Set::POSIX) != nullptr) session::will_fork();
+  if (watch(Category::POSIX) != nullptr) session::will_fork();
   const int result =
-      DFT_PROBE(POSIX, daemon, int, (int, int), (nochdir, noclose), on_nothing(), moves_nothing());
+      DFT_PROBE(POSIX, daemon, int, (int, int), (nochdir, noclose), on_process(), moves_nothing());
   if (result == 0) {
     dft::buffer::g_forked.store(true);
     forget_cwd();
@@ -204,20 +204,20 @@ extern "C" int DFT_WRAPPER(posix_spawnp)(pid_t* child, const char* path, const v
   });
 }
 extern "C" int DFT_WRAPPER(system)(const char* command) {
-  const bool watched = watch(Set::POSIX) != nullptr;
+  const bool watched = watch(Category::POSIX) != nullptr;
   if (watched) session::will_fork();
   const ShownCommand shown(watched ? command : nullptr);
-  return DFT_PROBE(POSIX, system, int, (const char*), (command), on_nothing(), moves_nothing(),
-                   S(command, shown.text()));
+  return DFT_PROBE(POSIX, system, int, (const char*), (command), on_process(), moves_nothing(),
+                   DFT_STR(command, shown.text()));
 }
 #define DFT_POPEN(symbol)                                                                          \
   extern "C" FILE* DFT_WRAPPER(symbol)(const char* command, const char* mode) {                    \
-    const bool watched = watch(Set::STDIO) != nullptr;                                             \
+    const bool watched = watch(Category::STDIO) != nullptr;                                        \
     if (watched) session::will_fork();                                                             \
     const ShownCommand shown(watched ? command : nullptr);                                         \
     FILE* result =                                                                                 \
-        DFT_PROBE(STDIO, symbol, FILE*, (const char*, const char*), (command, mode), on_nothing(), \
-                  moves_nothing(), S(command, shown.text()), S(mode, mode));                       \
+        DFT_PROBE(STDIO, symbol, FILE*, (const char*, const char*), (command, mode), on_process(), \
+                  moves_nothing(), DFT_STR(command, shown.text()), DFT_STR(mode, mode));           \
     if (result != nullptr) set_file_of(descriptor_of(result), nullptr);                            \
     return result;                                                                                 \
   }
@@ -282,7 +282,7 @@ extern "C" int DFT_WRAPPER(execlp)(const char* path, const char* first, ...) {
       path, true, environ, [&](Environment instead) { return exec_name(path, argv, instead); });
 }
 extern "C" int DFT_WRAPPER(fexecve)(int fd, char* const argv[], char* const envp[]) {
-  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  dft::buffer::ThreadState* t = watch(Category::POSIX);
   const auto call = [&] {
     return real<int(int, char* const*, char* const*)>(Row::fexecve)(fd, argv, envp);
   };
@@ -297,7 +297,7 @@ extern "C" int DFT_WRAPPER(execveat)(int dirfd, const char* path, char* const ar
     return real<int(int, const char*, char* const*, char* const*, int)>(Row::execveat)(
         dirfd, path, argv, envp, flags);
   };
-  dft::buffer::ThreadState* t = watch(Set::POSIX);
+  dft::buffer::ThreadState* t = watch(Category::POSIX);
   if (t == nullptr || !kernel_reads(path)) return call();
   const std::uint64_t start = record::ticks();
   record_call<Row::execveat>(*t, file_at(dirfd, path), -1, start, start, Void{},

@@ -1,4 +1,4 @@
-// Every intercepted function and what stands in for it, in the order of the table.
+// Every intercepted function and its wrapper, in the order of the table of calls.
 #pragma once
 #include <iterator>
 
@@ -10,7 +10,7 @@ struct Wrapper {
   const char* symbol;
   const char* shown;
   void (*function)();
-  Set set;
+  Category category;
 };
 static_assert(sizeof(Wrapper) == 32 && offsetof(Wrapper, function) == 16);  // src/preload
 

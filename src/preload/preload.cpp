@@ -1,6 +1,6 @@
 // libdftracer_preload.so: the names of libc's functions, each a jump to its wrapper in the core.
-// The table of rows makes them; nothing else is in here, so that the core has the one state of a
-// process whichever way led in.
+// Made from the table of calls; nothing else is in here, so that a process has one state, in the core,
+// whichever way it was loaded.
 extern "C" {
 
 void dftracer_preload_begin();
@@ -8,14 +8,14 @@ void dftracer_preload_begin();
 // Where this library is: what a call is passed on to is looked for behind it.
 __attribute__((visibility("default"))) extern const char dftracer_preload_here = 1;
 
-// The core's table, by its row: {symbol, shown, function, set}.
-struct Entry {
+// The core's table, by its row: {symbol, shown, function, category}.
+struct Wrapper {
   const char* symbol;
   const char* shown;
   void* function;
-  long set;
+  long category;
 };
-extern const Entry dftracer_wrappers[];
+extern const Wrapper dftracer_wrappers[];
 
 // Where each name leads: to a look into the table at first, because calls come before constructors
 // have run; from then on straight to the wrapper.
@@ -23,15 +23,15 @@ extern void* dftracer_ways[] __attribute__((visibility("hidden")));
 extern void* dftracer_ways_end[] __attribute__((visibility("hidden")));
 
 __attribute__((constructor)) static void begin() {
-  const Entry* entry = dftracer_wrappers;
+  const Wrapper* entry = dftracer_wrappers;
   for (void** way = dftracer_ways; way != dftracer_ways_end; ++way) *way = (entry++)->function;
   dftracer_preload_begin();
 }
 
 }  // extern "C"
 
-// r11 belongs to nobody across a call, and all argument registers stay as they are.
-static_assert(sizeof(Entry) == 32 && __builtin_offsetof(Entry, function) == 16);
+// r11 is free across a call; all argument registers stay as they are.
+static_assert(sizeof(Wrapper) == 32 && __builtin_offsetof(Wrapper, function) == 16);
 asm(R"(
   .text
   .set dftracer_entry, 16
@@ -56,9 +56,8 @@ dftracer_ways:
       ":\n"                                             \
       "  jmp *1b(%rip)\n"                               \
       ".size " #symbol ", . - " #symbol "\n");
-#define DFT_ROW(set, symbol, ...) DFT_JUMP(symbol)
-#define DFT_ODD(set, symbol, shown) DFT_JUMP(symbol)
-#include "intercept/wrap.def"
+#define DFT_ROW(category, symbol, shown) DFT_JUMP(symbol)
+#include "format/calls.def"
 asm(R"(
   .data
 dftracer_ways_end:

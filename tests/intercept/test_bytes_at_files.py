@@ -6,13 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from support import intercept
+from support import calls, intercept
 from support.build import ROOT, command
 
 from dftracer import _reader, trace
 
 SIZE = 1_000_000
-TABLE = ROOT / "src" / "intercept"
 MOVES = ("read", "write", "copy", "collect")
 
 
@@ -112,30 +111,37 @@ def test_requests_that_are_gone_do_no_harm_and_their_bytes_are_unknown(
     assert (row.read_bytes, row.write_bytes, row.read_unknown) == (None, None, 1)
 
 
-def rows_that_move() -> set[str]:
-    """The names under which calls are recorded whose rows, or bodies, count bytes."""
-    table = (TABLE / "wrap.def").read_text(encoding="utf-8")
-    shown = dict(re.findall(r'^DFT_(?:ROW|ODD)\(\w+, (\w+), "(\w+)"', table, re.MULTILINE))
-    moved = r"\b(?:reads|writes|both_ways|uncounted)\("
-    found = {
-        shown[symbol]
-        for symbol, rest in re.findall(r"^DFT_ROW\(\w+, (\w+),(.*)$", table, re.MULTILINE)
-        if re.search(moved, rest)
-    }
-    text = (TABLE / "wrap_printf.cpp").read_text(encoding="utf-8")
-    bodies = re.findall(r"DFT_WRAPPER\((\w+)\)(.*?)\n}", text, re.DOTALL)
-    found |= {shown[name] for name, body in bodies if name in shown and re.search(moved, body)}
-    scans = re.findall(r"^DFT_SCANF(?:_STDIN)?\((\w+),", text, re.MULTILINE)
-    found |= {shown[name] for name in scans}
-    files = (TABLE / "wrap_descriptors.cpp").read_text(encoding="utf-8")
-    found |= set(re.findall(r"^DFT_AIO_RETURN\((\w+)\)", files, re.MULTILINE))
-    return found | set(re.findall(r"collect<Row::(\w+)>", files))
+def bodies_that_count() -> set[str]:
+    """The symbols whose wrappers are written by hand and count bytes, or collect requests."""
+    moved = r"\b(?:reads|writes|both_ways|uncounted|returned)\("
+    found: set[str] = set()
+    for source in (ROOT / "src" / "intercept").glob("wrap_*.cpp"):
+        text = source.read_text(encoding="utf-8")
+        bodies = re.findall(r"DFT_WRAPPER\((\w+)\)(.*?)\n}", text, re.DOTALL)
+        found |= {name for name, body in bodies if re.search(moved, body)}
+        found |= set(re.findall(r"^DFT_SCANF(?:_STDIN)?\((\w+),", text, re.MULTILINE))
+        found |= set(re.findall(r"^DFT_AIO_RETURN\((\w+)\)", text, re.MULTILINE))
+        found |= set(re.findall(r"collect<Row::(\w+)>", text))
+    return found
 
 
 def test_every_call_that_moves_bytes_is_known_to_the_reader() -> None:
-    """Or listed as one whose bytes the trace does not tell."""
+    """Rows with a signature say it once for both sides; bodies written by hand must agree."""
     roles = {name: role for name, role, _, _ in _reader.calls()}
-    rows = rows_that_move()
-    assert {"getchar", "fputs", "wprintf", "fscanf", "aio_return", "io_pgetevents"} <= rows
-    assert len(rows) > 70
-    assert not {name for name in rows if roles.get(name) not in MOVES}
+    rows = calls.read_table()
+    shown = {entry.symbol: entry.shown for row in rows for entry in row.entries}
+    counted = {shown[symbol] for symbol in bodies_that_count() & set(shown)}
+    assert {"fprintf", "wprintf", "fscanf", "aio_return", "io_pgetevents"} <= counted
+    assert not {name for name in counted if roles.get(name) not in MOVES}
+    moving = ("READ", "WRITE", "COPY_TO", "COPY_FROM", "SPLICE_TO", "COLLECT")
+    stated = {entry.shown for row in rows if row.does in moving for entry in row.entries}
+    assert {"getchar", "putchar", "splice", "read", "fputs"} <= stated
+    assert stated == {name for name, role in roles.items() if role in MOVES}
+
+
+def test_every_shown_function_has_one_meaning() -> None:
+    meanings: dict[tuple[str, str], set[str]] = {}
+    for row in calls.read_table():
+        for entry in row.entries:
+            meanings.setdefault((row.category, entry.shown), set()).add(row.does)
+    assert not {name: does for name, does in meanings.items() if len(does) > 1}

@@ -10,8 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support import intercept
-from support.build import ROOT
+from support import calls, intercept
 
 # What the programs must at least have called, so that a group cannot lose a function unnoticed. The
 # names are those that a program has without _FILE_OFFSET_BITS=64.
@@ -56,7 +55,6 @@ GROUPS = {
     "cov_move": """sendfile sendfile64 splice tee vmsplice copy_file_range ioctl pipe
         pipe2""",
 }
-TABLE = ROOT / "src" / "intercept" / "wrap.def"
 OFFSETS = ("", "64")  # off_t as it is, and with _FILE_OFFSET_BITS=64: other names are called
 
 
@@ -121,7 +119,7 @@ def test_every_row_is_called_by_a_program() -> None:
             flags = (f"-D_FILE_OFFSET_BITS={offsets}",) if offsets else ()
             called |= imports(intercept.program(name, intercept.PRELOAD, *intercept.ODD, *flags))
     called |= imports(intercept.program("cov_fortify", intercept.PRELOAD, *FORTIFY))
-    rows = set(re.findall(r"^DFT_(?:ROW|ODD)\(\w+, (\w+),", TABLE.read_text(), re.MULTILINE))
+    rows = calls.symbols(calls.read_table())
     missing = sorted(rows - called - set(ELSEWHERE.split()))
     assert not missing, f"no coverage program calls {' '.join(missing)}"
 

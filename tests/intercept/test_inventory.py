@@ -10,11 +10,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support import intercept
-from support.build import ROOT
+from support import calls, intercept
 
 OMISSIONS = Path(__file__).with_name("omissions.txt")
-TABLE = ROOT / "src" / "intercept" / "wrap.def"
 
 HEADERS = """aio.h dirent.h fcntl.h fts.h ftw.h glob.h grp.h gshadow.h mntent.h poll.h pty.h pwd.h
     sched.h shadow.h signal.h spawn.h stdio.h stdio_ext.h stdlib.h string.h sys/acct.h sys/epoll.h
@@ -177,7 +175,7 @@ def test_the_list_of_omissions_is_up_to_date() -> None:
 
 
 def test_the_preload_library_exports_the_table_and_no_more() -> None:
-    rows = set(re.findall(r"^DFT_(?:ROW|ODD)\(\w+, (\w+),", TABLE.read_text(), re.MULTILINE))
+    rows = calls.symbols(calls.read_table())
     assert rows
     assert {name for name in exported(intercept.library()) if not is_own(name)} == rows
 

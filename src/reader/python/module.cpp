@@ -601,7 +601,7 @@ PyObject* py_columns(PyObject* /*module*/, PyObject* /*unused*/) {
 PyObject* py_calls(PyObject* /*module*/, PyObject* /*unused*/) {
   return guarded([&]() -> PyObject* {
     Ref out(checked(PyList_New(0)));
-    for (const Call& call : all_calls()) {
+    for (const Call& call : dft::format::kCalls) {
       const Ref name(text(call.name));
       const Ref role(text(role_name(call.role)));
       const Ref known(boolean(call.measure != Measure::kUnknown));
