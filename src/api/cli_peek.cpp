@@ -14,7 +14,7 @@ extern "C" __attribute__((visibility("default"))) int dftracer_peek(const char* 
                                                                     dft::recovery::Peeked* out,
                                                                     char* lines, std::size_t room) {
   dft::record::choose_clock();
-  dft::sink::Text text;
+  dft::sink::MmapBuffer text;
   const int error = dft::recovery::peek(directory, name, *out, text);
   if (room == 0) return -error;
   lines[0] = '\0';

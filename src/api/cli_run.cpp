@@ -81,7 +81,7 @@ DFT_EXPORT int dftracer_run_begin(const char* program, Run* out) try {
   *out = {};
   const session::Config config = session::read_config(
       own_environment(), [](void*, const char* line) { dft::say_line(line); }, nullptr);
-  session::Place place{};
+  session::TracePlace place{};
   const int error = session::resolve(config.log_file.c_str(), true, config.compression, place);
   if (error != 0) return -error;
   std::memcpy(out->directory, place.directory, sizeof out->directory);
@@ -92,14 +92,14 @@ DFT_EXPORT int dftracer_run_begin(const char* program, Run* out) try {
   dft::buffer::Owner self{};
   recovery::describe_self(self);
   out->key = recovery::process_key(self);
-  session::Kin kin{};
-  if (session::find_kin(out->spools, self, kin)) {
+  session::RunIdentity kin{};
+  if (session::find_run(out->spools, self, kin)) {
     out->guest = 1;
     out->run = kin.run;
   } else {
     out->run = choose_run(config);
     kin = {out->run, out->key, {}};
-    if (!session::leave_word(out->spools, out->key, kin)) return EACCES;
+    if (!session::write_run_note(out->spools, out->key, kin)) return EACCES;
   }
   char name[56];
   const session::Untraced why = dft::intercept::why_untraced(program, true, environ, name);
@@ -125,8 +125,8 @@ DFT_EXPORT int dftracer_run_look(Run* run, Sums* out) {
   run->recovered_events += found.run_events;
   run->recovered_files += found.run_files;
   run->recovered_lost += found.run_lost;
-  session::Amounts amounts{};
-  session::read_amounts(run->spools, run->key, amounts, out->untraced, sizeof out->untraced);
+  session::RunTotals amounts{};
+  session::read_totals(run->spools, run->key, amounts, out->untraced, sizeof out->untraced);
   out->processes = amounts.processes + run->recovered;
   out->events = amounts.events + run->recovered_events;
   out->files = amounts.files + run->recovered_files;
@@ -142,5 +142,5 @@ DFT_EXPORT int dftracer_run_look(Run* run, Sums* out) {
 // Takes the note back: whoever ends from now on tells nobody.
 DFT_EXPORT void dftracer_run_end(const Run* run) {
   dft::SlowPath slow;
-  if (run->guest == 0) session::take_word_back(run->spools, run->key);
+  if (run->guest == 0) session::remove_run_note(run->spools, run->key);
 }

@@ -41,7 +41,7 @@ namespace {
 
 void give_back(Lane& lane) {
   if (lane.chunk == nullptr) return;
-  lane.chunk->state.store(static_cast<std::uint32_t>(ChunkState::kFull), std::memory_order_release);
+  lane.chunk->state.store(ChunkState::kFull, std::memory_order_release);
   lane = Lane{};
 }
 
@@ -123,12 +123,11 @@ bool reclaim_dead_threads(Spool& spool) {
   bool any = false;
   const int pid = sys::process_id();
   spool.each_chunk([&](ChunkHead& chunk, std::uint64_t) {
-    if (chunk.state.load() != static_cast<std::uint32_t>(ChunkState::kOwned)) return;
+    if (chunk.state.load() != ChunkState::kOwned) return;
     const std::uint32_t thread = chunk.thread.load();
     if (thread == 0 || sys::call(SYS_tgkill, pid, thread, 0) != -ESRCH) return;
-    auto owned = static_cast<std::uint32_t>(ChunkState::kOwned);
-    any |=
-        chunk.state.compare_exchange_strong(owned, static_cast<std::uint32_t>(ChunkState::kFull));
+    auto owned = ChunkState::kOwned;
+    any |= chunk.state.compare_exchange_strong(owned, ChunkState::kFull);
   });
   return any;
 }
@@ -197,7 +196,7 @@ void stop_generation() noexcept {
   bool others = false;
   bool busy = false;
   const auto look = [&](ChunkHead& chunk, std::uint64_t) {
-    if (chunk.state.load() != static_cast<std::uint32_t>(ChunkState::kOwned)) return;
+    if (chunk.state.load() != ChunkState::kOwned) return;
     if (chunk.thread.load() == self) return;
     others = true;
     busy |= chunk.busy.load() != 0;
@@ -257,8 +256,7 @@ bool next_chunk(ThreadState& t, Lane& lane, std::size_t size) noexcept {
   const bool borrowed = is_borrower(*spool, t);
   if (lane.chunk != nullptr) {
     const bool large = lane.chunk->size >= kLargeChunk;
-    lane.chunk->state.store(static_cast<std::uint32_t>(ChunkState::kFull),
-                            std::memory_order_release);
+    lane.chunk->state.store(ChunkState::kFull, std::memory_order_release);
     lane.chunk = nullptr;
     lane.cursor = lane.end = nullptr;
     if (large && !borrowed) g_hooks.filled();

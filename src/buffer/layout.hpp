@@ -35,7 +35,7 @@ enum class ChunkState : std::uint32_t {
 
 // The owner's line and the drainer's line are apart: each is written by one thread only.
 struct alignas(64) ChunkHead {
-  std::atomic<std::uint32_t> state;
+  std::atomic<ChunkState> state;
   std::uint32_t size;  // of the whole chunk, this head included
   std::atomic<std::uint32_t> thread;
   std::atomic<std::uint32_t>
@@ -103,7 +103,7 @@ struct SpoolHead {
   std::uint64_t host_hash;
   std::uint32_t time_divisor_log10;  // nanoseconds to the trace's unit: 0, 3, 6 or 9
   std::uint32_t compression_level;
-  std::uint64_t note_key;  // that the note of a spool elsewhere must name; 0 without a note
+  std::uint64_t pointer_key;  // that the note of a spool elsewhere must name; 0 without a note
   Owner owner;
   char mapped_name[64];  // base name of this file when it was mapped: the kernel may go on showing
                          // that one
@@ -147,9 +147,9 @@ inline void set_reported(SpoolHead& head) noexcept {
   head.reported_files += unreported_files(head);
 }
 
-inline constexpr std::size_t kTimelineOffset = kPage;
-inline constexpr std::size_t kTimelineSize = (sizeof(record::Timeline) + kPage - 1) / kPage * kPage;
-inline constexpr std::size_t kFixedSize = kTimelineOffset + kTimelineSize;
+inline constexpr std::size_t kClockMapOffset = kPage;
+inline constexpr std::size_t kClockMapSize = (sizeof(record::ClockMap) + kPage - 1) / kPage * kPage;
+inline constexpr std::size_t kFixedSize = kClockMapOffset + kClockMapSize;
 
 // Whoever changes these changes what others read: raise kVersion.
 static_assert(kVersion == 4 && sizeof(SpoolHead) == 3208 && kFixedSize == 16384);

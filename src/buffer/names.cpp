@@ -102,7 +102,7 @@ bool Names::write_to_spool(const Entry& entry) noexcept {
     ChunkHead* next = spool_->take(size, first, 0);
     if (next == nullptr && spool_->grow(size, first, seen)) next = spool_->take(size, first, 0);
     if (next == nullptr) return false;
-    next->state.store(static_cast<std::uint32_t>(ChunkState::kNames), std::memory_order_release);
+    next->state.store(ChunkState::kNames, std::memory_order_release);
     chunk_ = next;
   }
   const std::uint64_t at = chunk_->committed.load(std::memory_order_relaxed);

@@ -45,7 +45,7 @@ Spool* Spool::create(const char* path, std::size_t preamble_size, int* error) no
   }
   if (*error == 0) {
     spool->head_ = new (fixed) SpoolHead{};
-    spool->timeline_ = reinterpret_cast<record::Timeline*>(fixed + kTimelineOffset);
+    spool->clock_map_ = reinterpret_cast<record::ClockMap*>(fixed + kClockMapOffset);
     spool->preamble_ = reinterpret_cast<char*>(fixed + kFixedSize);
     spool->file_size_ = spool->fixed_size_;
     spool->inode_ = info.st_ino;
@@ -114,11 +114,11 @@ ChunkHead* Spool::take(std::size_t need, bool first_of_thread, std::uint32_t thr
     // The first that is free: few are then in use, and they stay in the caches.
     for (std::uint32_t i = 0; i < segment.chunks; ++i) {
       auto* chunk = reinterpret_cast<ChunkHead*>(base_[s] + std::size_t{i} * segment.chunk_size);
-      auto state = static_cast<std::uint32_t>(ChunkState::kFree);
+      auto state = ChunkState::kFree;
       if (chunk->state.load(std::memory_order_relaxed) != state) continue;
       // The counters of a free chunk are zero; the drainer has reset them before it set the state.
-      if (!chunk->state.compare_exchange_strong(
-              state, static_cast<std::uint32_t>(ChunkState::kOwned), std::memory_order_acquire)) {
+      if (!chunk->state.compare_exchange_strong(state, ChunkState::kOwned,
+                                                std::memory_order_acquire)) {
         continue;
       }
       chunk->thread.store(thread, std::memory_order_relaxed);
@@ -132,8 +132,8 @@ ChunkHead* Spool::take(std::size_t need, bool first_of_thread, std::uint32_t thr
 bool Spool::has_free(std::size_t need, bool small) noexcept {
   bool found = false;
   each_chunk([&](ChunkHead& chunk, std::uint64_t) {
-    found |= chunk.state.load() == static_cast<std::uint32_t>(ChunkState::kFree) &&
-             room(chunk) >= need && small == (chunk.size == kSmallChunk);
+    found |= chunk.state.load() == ChunkState::kFree && room(chunk) >= need &&
+             small == (chunk.size == kSmallChunk);
   });
   return found;
 }

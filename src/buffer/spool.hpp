@@ -27,7 +27,7 @@ class Spool {
 
   SpoolHead& head() noexcept { return *head_; }
   [[nodiscard]] bool shows_threads() const noexcept { return (head_->flags & kNoThreadIds) == 0; }
-  record::Timeline& timeline() noexcept { return *timeline_; }
+  record::ClockMap& clock_map() noexcept { return *clock_map_; }
   char* preamble() noexcept { return preamble_; }
   [[nodiscard]] const char* path() const noexcept { return path_; }
   // The same file under another name, once it is complete.
@@ -77,7 +77,7 @@ class Spool {
   bool add_segment(int fd, std::uint32_t chunk_size, std::uint32_t chunks, bool reserved) noexcept;
 
   SpoolHead* head_ = nullptr;
-  record::Timeline* timeline_ = nullptr;
+  record::ClockMap* clock_map_ = nullptr;
   char* preamble_ = nullptr;
   std::size_t fixed_size_ = 0;
   std::uint64_t file_size_ = 0;

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "buffer/spool.hpp"
+#include "buffer/transaction.hpp"
 
 namespace dft::buffer {
 namespace {
@@ -54,7 +55,7 @@ const char* check_head(const SpoolHead& head, std::size_t size) {
 // Makes one chunk's head agree with its segment. What nobody appends to any more is there to be
 // drained.
 void check_chunk(ChunkHead& chunk, const Segment& segment, SpoolHead& head) {
-  const auto state = static_cast<ChunkState>(chunk.state.load());
+  const auto state = chunk.state.load();
   if (chunk.size != segment.chunk_size) {
     chunk.size = segment.chunk_size;
     if (chunk.committed.load() != 0) head.lost.fetch_add(1);
@@ -65,7 +66,7 @@ void check_chunk(ChunkHead& chunk, const Segment& segment, SpoolHead& head) {
   if (state == ChunkState::kNames) {
     chunk.drained.store(0);  // this process has read none of them
   } else if (state != ChunkState::kFree) {
-    chunk.state.store(static_cast<std::uint32_t>(ChunkState::kFull));
+    chunk.state.store(ChunkState::kFull);
   }
 }
 
@@ -89,7 +90,7 @@ Spool* Spool::adopt(std::byte* image, std::size_t size, const char* path,
   }
   auto* spool = new (memory) Spool;
   spool->head_ = reinterpret_cast<SpoolHead*>(image);
-  spool->timeline_ = reinterpret_cast<record::Timeline*>(image + kTimelineOffset);
+  spool->clock_map_ = reinterpret_cast<record::ClockMap*>(image + kClockMapOffset);
   spool->preamble_ = reinterpret_cast<char*>(image + kFixedSize);
   std::strcpy(spool->path_, path);
   SpoolHead& head = *spool->head_;
@@ -98,18 +99,9 @@ Spool* Spool::adopt(std::byte* image, std::size_t size, const char* path,
     spool->base_[s] = image + head.segment[s].offset;
   }
 
-  // The file may hold a block that the chunks do not know of yet, or a part of one: see Intent.
-  const std::uint64_t intended = head.intent_number.load();
-  const bool in_file = intended == head.done_number.load();
-  const bool apply = in_file && intended != head.applied_number.load();
-  if (apply) {
-    head.trace_size = head.intent.to;
-    head.trace_lines = head.intent.lines;
-    head.trace_metadata = head.intent.metadata;
-    head.trace_files = head.intent.files;
-    head.lost_written = head.intent.lost;
-    if (head.intent.ends != 0) head.flags |= kEnded;
-  }
+  // The file may hold a block that the chunks do not know of yet (transaction.hpp).
+  const bool apply = Transaction::is_unapplied(head);
+  if (apply) Transaction::apply_to_head(head);
   for (std::uint32_t s = 0; s < head.segments.load(); ++s) {
     const Segment& segment = head.segment[s];
     for (std::uint32_t i = 0; i < segment.chunks; ++i) {
@@ -122,7 +114,7 @@ Spool* Spool::adopt(std::byte* image, std::size_t size, const char* path,
       }
     }
   }
-  head.applied_number.store(intended);
+  head.applied_number.store(head.intent_number.load());
   return spool;
 }
 

@@ -148,7 +148,7 @@ class ShownCommand {
 
  private:
   const char* text_;
-  dft::sink::Text masked_;
+  dft::sink::MmapBuffer masked_;
 };
 
 // The arguments of execl and its like, as the list that the kernel wants.

@@ -78,7 +78,7 @@ Moment read_moment() noexcept {
   return best;
 }
 
-void Timeline::start(std::uint64_t guess) noexcept {
+void ClockMap::start(std::uint64_t guess) noexcept {
   first = read_moment();
   timespec wall;
   ::clock_gettime(CLOCK_REALTIME, &wall);
@@ -92,12 +92,12 @@ void Timeline::start(std::uint64_t guess) noexcept {
   count = 1;
 }
 
-void Timeline::add(const Knot& knot) noexcept {
+void ClockMap::add(const Knot& knot) noexcept {
   knots[count] = knot;
   __atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
 }
 
-void Timeline::follow() noexcept {
+void ClockMap::follow() noexcept {
   if (counter == 0) return;
   const Moment now = read_moment();
   const std::uint64_t truth = now.monotonic + wall_offset;
@@ -115,7 +115,7 @@ void Timeline::follow() noexcept {
   if (now.monotonic - recent.monotonic > 1'000'000'000) recent = now;
 }
 
-void Timeline::bend(const Moment& now, std::uint64_t truth) noexcept {
+void ClockMap::bend(const Moment& now, std::uint64_t truth) noexcept {
   const bool fresh = now.monotonic - recent.monotonic < 100'000'000;
   const std::uint64_t measured = measured_rate(fresh ? first : recent, now);
   if (measured == 0 || now.tick <= until) return;
@@ -129,7 +129,7 @@ void Timeline::bend(const Moment& now, std::uint64_t truth) noexcept {
   add({now.tick, to_ns(now.tick), measured});
 }
 
-void Timeline::settle(bool same_boot) noexcept {
+void ClockMap::settle(bool same_boot) noexcept {
   if (count == 0 || count > kKnots) count = 1;
   Knot& last = knots[count - 1];
   if (counter == 0) {
@@ -142,7 +142,7 @@ void Timeline::settle(bool same_boot) noexcept {
 }
 
 // Before the last knot.
-std::uint64_t Timeline::earlier_to_ns(std::uint64_t tick, std::uint32_t known) const noexcept {
+std::uint64_t ClockMap::earlier_to_ns(std::uint64_t tick, std::uint32_t known) const noexcept {
   const Knot* knot = std::upper_bound(knots, knots + known, tick,
                                       [](std::uint64_t t, const Knot& k) { return t < k.tick; });
   if (knot != knots) --knot;

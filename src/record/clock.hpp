@@ -1,5 +1,5 @@
 // The clock of a record: raw ticks on the traced thread, wall-clock nanoseconds when it is written
-// out. ticks() is called twice an event on the program's threads; Timeline by whoever drains or
+// out. ticks() is called twice an event on the program's threads; ClockMap by whoever drains or
 // recovers.
 #pragma once
 #include <time.h>
@@ -54,7 +54,7 @@ Moment read_moment() noexcept;
 // fixed for every tick that has once been converted. So spans that nest in ticks nest in the trace,
 // however long the run, while the line follows the kernel's clock. It lives in the spool, where a
 // recoverer finds it.
-struct Timeline {
+struct ClockMap {
   static constexpr std::uint32_t kKnots = 500;  // with the rest, three pages
   std::uint64_t wall_offset;                    // wall time minus monotonic time, read once
   Moment first;

@@ -63,13 +63,13 @@ class Image {
 
 // A note's text is the path of a spool on a node-local file system, and on the next line the key
 // that the spool has. False if it is no note.
-inline bool read_note(int fd, const struct stat& info, char (&to)[kLongestPath],
-                      std::uint64_t& key) {
-  char text[kLongestPath + sizeof kNoteStart + 20] = {};
+inline bool read_spool_pointer(int fd, const struct stat& info, char (&to)[kLongestPath],
+                               std::uint64_t& key) {
+  char text[kLongestPath + sizeof kSpoolPointerStart + 20] = {};
   if (info.st_size < 20 || static_cast<std::size_t>(info.st_size) >= sizeof text - 1) return false;
   if (sys::pread(fd, text, sizeof text - 1, 0) < 20) return false;
-  const std::size_t start = sizeof kNoteStart - 1;
-  if (std::memcmp(text, kNoteStart, start) != 0 || text[start] != '/') return false;
+  const std::size_t start = sizeof kSpoolPointerStart - 1;
+  if (std::memcmp(text, kSpoolPointerStart, start) != 0 || text[start] != '/') return false;
   char* newline = std::strchr(text, '\n');
   if (newline == nullptr) return false;
   *newline = '\0';
@@ -90,7 +90,7 @@ inline bool is_noted(int fd, std::uint64_t key) {
   alignas(buffer::SpoolHead) std::byte bytes[sizeof(buffer::SpoolHead)] = {};
   if (sys::pread(fd, bytes, sizeof bytes, 0) != sizeof bytes) return false;
   const auto& head = *reinterpret_cast<const buffer::SpoolHead*>(bytes);
-  return key != 0 && head.note_key == key &&
+  return key != 0 && head.pointer_key == key &&
          std::memcmp(head.magic, buffer::kMagic, sizeof head.magic) == 0;
 }
 

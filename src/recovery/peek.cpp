@@ -20,7 +20,7 @@ using buffer::ChunkState;
 constexpr std::size_t kMostChunks = 512;
 
 bool is(const ChunkHead& chunk, ChunkState state) {
-  return chunk.state.load() == static_cast<std::uint32_t>(state);
+  return chunk.state.load() == state;
 }
 
 // Was the chunk still the same after it had been copied? If not, the copy is of two.
@@ -70,11 +70,11 @@ bool keep_whole(buffer::Spool& spool, int fd) {
 }
 
 // The records of the copied chunks as lines, those that are already in the trace included.
-void encode(buffer::Spool& spool, sink::Text& lines, Peeked& out) {
+void encode(buffer::Spool& spool, sink::MmapBuffer& lines, Peeked& out) {
   buffer::SpoolHead& head = spool.head();
   sink::Encoder encoder({head.owner.pid, head.host_hash, head.time_divisor_log10,
                          (head.flags & buffer::kNoThreadIds) == 0},
-                        spool.timeline(), head.next_id);
+                        spool.clock_map(), head.next_id);
   spool.each_chunk([&](ChunkHead& chunk, std::uint64_t) {
     if (is(chunk, ChunkState::kNames))
       encoder.names().read(buffer::payload(chunk), chunk.committed.load());
@@ -105,7 +105,7 @@ void encode(buffer::Spool& spool, sink::Text& lines, Peeked& out) {
 // A process in a hurry may fill a chunk and take the next while we copy.
 constexpr int kAttempts = 8;
 
-int peek_open(int fd, const char* path, Peeked& out, sink::Text& lines) {
+int peek_open(int fd, const char* path, Peeked& out, sink::MmapBuffer& lines) {
   for (int attempt = 1;; ++attempt) {
     struct stat info{};
     const int error = static_cast<int>(sys::status(fd, &info));
@@ -122,7 +122,7 @@ int peek_open(int fd, const char* path, Peeked& out, sink::Text& lines) {
     const bool usable = keep_whole(*spool, fd) || attempt == kAttempts;
     if (usable) {
       describe(spool->head(), std::strrchr(path, '/') + 1, out);
-      spool->timeline().settle(true);
+      spool->clock_map().settle(true);
       lines.append({spool->preamble(), spool->head().preamble_size});
       out.opening = static_cast<std::uint32_t>(lines.size());
       encode(*spool, lines, out);
@@ -134,7 +134,7 @@ int peek_open(int fd, const char* path, Peeked& out, sink::Text& lines) {
 
 }  // namespace
 
-int peek(const char* directory, const char* name, Peeked& out, sink::Text& lines) noexcept {
+int peek(const char* directory, const char* name, Peeked& out, sink::MmapBuffer& lines) noexcept {
   SlowPath slow;
   out = {};
   lines.resize(0);
@@ -147,7 +147,8 @@ int peek(const char* directory, const char* name, Peeked& out, sink::Text& lines
   if (error != 0) return error;
   char elsewhere[kLongestPath];
   std::uint64_t key = 0;
-  if (!read_note(file.get(), info, elsewhere, key)) return peek_open(file.get(), path, out, lines);
+  if (!read_spool_pointer(file.get(), info, elsewhere, key))
+    return peek_open(file.get(), path, out, lines);
   const Descriptor local(sys::open(elsewhere, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   if (local.get() < 0) return local.get();
   if (!is_noted(local.get(), key)) return -ENOENT;

@@ -27,6 +27,6 @@ struct Peeked {
 // records of each thread, at most a chunk of each. Opens for reading only, and copies; a chunk that
 // was given to another thread meanwhile is left out. 0, or -errno; -EAGAIN if it is not complete
 // yet.
-int peek(const char* directory, const char* name, Peeked& out, sink::Text& lines) noexcept;
+int peek(const char* directory, const char* name, Peeked& out, sink::MmapBuffer& lines) noexcept;
 
 }  // namespace dft::recovery

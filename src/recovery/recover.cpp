@@ -78,7 +78,7 @@ void count_unreported(const buffer::SpoolHead& head, bool ended, Found& found) {
 std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot, bool* done,
                      const Wanted& wanted, Found& found) {
   buffer::SpoolHead& head = spool.head();
-  spool.timeline().settle(same_boot);
+  spool.clock_map().settle(same_boot);
   const std::uint64_t before = head.trace_lines;
   const bool ended = (head.flags & buffer::kEnded) != 0;
   const int error = sink::cut_back(directory, head.trace_name, {head.trace_inode, head.trace_size});
@@ -90,7 +90,7 @@ std::uint64_t finish(const char* directory, buffer::Spool& spool, bool same_boot
   }
   sink::Sink* sink = sink::Sink::create(spool, directory, kBlock);
   if (sink == nullptr) return 0;
-  *done = sink->finish(true, true);
+  *done = sink->finish({.recovered = true});
   sink->discard();
   if (head.run == wanted.run) count_unreported(head, ended, found);
   std::uint64_t lines = head.trace_lines - (error == -ESTALE ? 0 : before);
@@ -200,7 +200,7 @@ Outcome recover_spool(const char* directory, const char* name, const Wanted& wan
   char elsewhere[kPath];
   Outcome outcome = Outcome::kNothing;
   std::uint64_t key = 0;
-  if (read_note(file.get(), info, elsewhere, key)) {
+  if (read_spool_pointer(file.get(), info, elsewhere, key)) {
     const Descriptor local(sys::open(elsewhere, O_RDWR | O_NOFOLLOW | O_NONBLOCK));
     struct stat local_info{};
     if (local.get() < 0) {

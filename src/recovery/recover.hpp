@@ -8,7 +8,7 @@ namespace dft::recovery {
 
 inline constexpr char kSpoolEnding[] = ".spool";
 // First bytes of a note that stands in the trace's directory for a spool that is elsewhere.
-inline constexpr char kNoteStart[] = "dftracer-spool-at ";
+inline constexpr char kSpoolPointerStart[] = "dftracer-spool-at ";
 
 // The note by which a process is found by its children (session/run_note.hpp), made from its key.
 bool word_name(std::uint64_t key, char* to, std::size_t room) noexcept;

@@ -1,3 +1,4 @@
+// Closing: the end of a trace, of a session and of the process.
 #include <cstdio>
 #include <string>
 
@@ -5,21 +6,24 @@
 #include "buffer/lane.hpp"
 #include "buffer/names.hpp"
 #include "recovery/recover.hpp"
+#include "session/session.hpp"
 #include "session/state.hpp"
+
+extern "C" int __cxa_atexit(void (*)(void*), void*, void*);
 
 namespace dft::session {
 namespace {
 
 // One line about the whole run, and why there is nothing in it where there is nothing.
-void say_summary(const Session& s, const Amounts& amounts, const char* untraced) {
+void say_summary(const Session& s, const RunTotals& totals, const char* untraced) {
   const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
   char why[700] = "";
-  if (amounts.events == 0 && s.config.disable_io) {
+  if (totals.events == 0 && s.config.disable_io) {
     std::snprintf(why, sizeof why, "; DFTRACER_DISABLE_IO is on, and no region was recorded");
-  } else if (amounts.events == 0 && amounts.calls == 0) {
+  } else if (totals.events == 0 && totals.calls == 0) {
     std::snprintf(why, sizeof why, "; no call was intercepted and no region recorded");
-  } else if (amounts.events == 0) {
-    // No memory is asked for: the process may be leaving from inside a signal handler.
+  } else if (totals.events == 0) {
+    // Without the heap: the process may be leaving from inside a signal handler.
     int n = std::snprintf(why, sizeof why, "; all calls were outside %s",
                           s.config.data_dirs.empty()
                               ? "the program's own files (DFTRACER_DATA_DIR=all records those of "
@@ -36,69 +40,69 @@ void say_summary(const Session& s, const Amounts& amounts, const char* untraced)
   const auto plural = [](std::uint64_t n, const char* many) { return n == 1 ? "" : many; };
   say("%llu event%s, %llu file%s, %llu process%s in %.400s; %llu call%s filtered, %llu event%s "
       "lost%s%s",
-      number(amounts.events), plural(amounts.events, "s"), number(amounts.files),
-      plural(amounts.files, "s"), number(amounts.processes), plural(amounts.processes, "es"),
-      s.place.directory, number(amounts.filtered), plural(amounts.filtered, "s"),
-      number(amounts.lost), plural(amounts.lost, "s"), why, rest);
+      number(totals.events), plural(totals.events, "s"), number(totals.files),
+      plural(totals.files, "s"), number(totals.processes), plural(totals.processes, "es"),
+      s.place.directory, number(totals.filtered), plural(totals.filtered, "s"), number(totals.lost),
+      plural(totals.lost, "s"), why, rest);
 }
 
-// What passed through intercepted calls, beside what the kernel counted. Processor time alone if
-// calls are not intercepted, or the kernel's count is not known.
-sink::Encoder::Traffic measure_traffic(const Session& s) {
-  sink::Encoder::Traffic traffic{};
-  traffic.cpu_us = cpu_time() - s.cpu_before;
+// What passed through intercepted calls, beside what the kernel counted. CPU time alone if calls are
+// not intercepted, or the kernel's count is not known.
+sink::IoTotals measure_totals(const Session& s) {
+  sink::IoTotals totals{};
+  totals.cpu_us = cpu_time() - s.cpu_before;
   const std::uint64_t own_read = sys::g_own_read.load();
   const std::uint64_t own_written = sys::g_own_written.load();
   record::IoBytes moved;
-  if (s.config.disable_io || !s.io.measure(moved)) return traffic;
+  if (s.config.disable_io || !s.io.measure(moved)) return totals;
   const buffer::Sums sums = buffer::sum_tallies();
   const auto since = [](std::uint64_t now, std::uint64_t before) {
     return now > before ? now - before : 0;
   };
-  return {traffic.cpu_us, true,
-          sums.calls,     sums.filtered,
-          sums.read,      since(moved.read, own_read),
-          sums.written,   since(moved.written, own_written)};
+  return {totals.cpu_us, true,
+          sums.calls,    sums.filtered,
+          sums.read,     since(moved.read, own_read),
+          sums.written,  since(moved.written, own_written)};
 }
 
-// The run's first process tells what the run came to; the others tell it.
-void account(Session& s, Amounts amounts) {
+// The run's first process prints the summary; the others add their share to its run note.
+void account(Session& s, RunTotals totals) {
   if (s.first != s.key) {
-    add_amounts(s.spool_place, s.first, amounts);
-    if (s.word_left) take_word_back(s.spool_place, s.key);
-    s.word_left = false;
+    add_totals(s.spool_place, s.first, totals);
+    if (s.has_run_note) remove_run_note(s.spool_place, s.key);
+    s.has_run_note = false;
     return;
   }
   char untraced[1024] = "";
-  if (s.word_left) {
-    read_amounts(s.spool_place, s.key, amounts, untraced, sizeof untraced);
-    take_word_back(s.spool_place, s.key);
-    s.word_left = false;
+  if (s.has_run_note) {
+    read_totals(s.spool_place, s.key, totals, untraced, sizeof untraced);
+    remove_run_note(s.spool_place, s.key);
+    s.has_run_note = false;
   }
-  const bool empty = s.preloaded && amounts.events == 0;
-  if (s.config.summary && (!s.config.disable_io || empty)) say_summary(s, amounts, untraced);
+  const bool empty = s.preloaded && totals.events == 0;
+  if (s.config.summary && (!s.config.disable_io || empty)) say_summary(s, totals, untraced);
 }
 
-void add(Amounts& amounts, const recovery::Found& found) {
-  amounts.processes += found.run_processes;
-  amounts.events += found.run_events;
-  amounts.files += found.run_files;
-  amounts.lost += found.run_lost;
+void add(RunTotals& totals, const recovery::Found& found) {
+  totals.processes += found.run_processes;
+  totals.events += found.run_events;
+  totals.files += found.run_files;
+  totals.lost += found.run_lost;
 }
 
 }  // namespace
 
-Amounts take_unreported(Session& s) {
-  buffer::SpoolHead& head = s.spool->head();
+RunTotals take_unreported(Session& s) {
+  buffer::SpoolHead& head = s.pipeline->spool.head();
   const buffer::Sums sums = buffer::sum_tallies();
   const std::uint64_t lost = head.lost.load();
   const auto since = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; };
-  const Amounts fresh{0,
-                      buffer::unreported_events(head),
-                      buffer::unreported_files(head),
-                      since(sums.calls, s.reported.calls),
-                      since(sums.filtered, s.reported.filtered),
-                      since(lost, s.reported.lost)};
+  const RunTotals fresh{0,
+                        buffer::unreported_events(head),
+                        buffer::unreported_files(head),
+                        since(sums.calls, s.reported.calls),
+                        since(sums.filtered, s.reported.filtered),
+                        since(lost, s.reported.lost)};
   buffer::set_reported(head);
   s.reported.calls = sums.calls;
   s.reported.filtered = sums.filtered;
@@ -106,66 +110,102 @@ Amounts take_unreported(Session& s) {
   return fresh;
 }
 
+namespace {
+
+struct Closed {
+  RunTotals totals;
+  std::uint64_t lost;
+  bool done;  // nothing is left in the spool
+  bool has_reported;
+};
+
+// Ends the file. Under the sink's lock, so that the writer is not between a write and its count.
+Closed end_trace(Session& s) {
+  Pipeline& pipeline = *s.pipeline;
+  Locked locked(pipeline.sink.lock());
+  const sink::IoTotals totals = measure_totals(s);
+  // A preloaded process that did nothing of interest leaves no file: there may be thousands. Nor does
+  // one whose settings switch every category of calls off.
+  const bool unused = (s.preloaded || s.leaves_nothing_empty) &&
+                      pipeline.spool.head().trace_size == 0 && pipeline.sink.is_unused();
+  const bool done =
+      unused || pipeline.sink.finish({.details = s.config.inc_metadata, .totals = &totals});
+  if (unused) pipeline.sink.abandon();
+  buffer::SpoolHead& head = pipeline.spool.head();
+  if (is_talkative(s)) {
+    say("process %u: %llu records in %s/%s", s.pid,
+        static_cast<unsigned long long>(head.trace_lines), s.place.directory, s.trace_name);
+  }
+  Closed closed{take_unreported(s), head.lost.load(), done, pipeline.sink.has_reported()};
+  closed.totals.processes = unused ? 0 : 1;
+  head.flags |= buffer::kCounted;
+  s.next_id = head.next_id.load();
+  s.rate = pipeline.spool.clock_map().rate();
+  return closed;
+}
+
+// Completes the traces of the run's processes that died. It walks over the directory, which a job of
+// ten thousand ranks cannot afford for nothing: only where there were children.
+void recover_children(const Session& s, RunTotals& totals) {
+  if (!buffer::g_forked.load() && !has_reaped_children()) return;
+  recovery::Found found;
+  recovery::Wanted children;
+  children.only_run = true;
+  children.run = s.run;
+  children.quiet = true;
+  recovery::recover_directory(s.place.directory, children, found);
+  add(totals, found);
+}
+
+}  // namespace
+
 void close(Session& s) {
   buffer::stop_generation();
-  buffer::Spool* spool = s.spool;
-  if (spool == nullptr) return;
-  s.writer->stop();
-  std::uint64_t lost = 0;
-  bool done = false;
-  bool told = false;
-  bool unused = false;
-  Amounts amounts{};
-  {
-    Locked locked(s.sink->lock());
-    // With the lock, so that the writer is not between a write of ours and the note of it.
-    const sink::Encoder::Traffic traffic = measure_traffic(s);
-    // A preloaded process that did nothing of interest leaves no file: there may be thousands. Nor
-    // does one for which the settings switch every category of calls off.
-    unused = (s.preloaded || s.leaves_nothing_empty) && spool->head().trace_size == 0 &&
-             s.sink->is_unused();
-    done = unused || s.sink->finish(s.config.inc_metadata, false, &traffic);
-    if (unused) s.sink->abandon();
-    const buffer::SpoolHead& head = spool->head();
-    lost = head.lost.load();
-    told = s.sink->told();
-    if (is_talkative(s)) {
-      say("process %u: %llu records in %s/%s", s.pid,
-          static_cast<unsigned long long>(head.trace_lines), s.place.directory, s.trace_name);
-    }
-    amounts = take_unreported(s);
-    amounts.processes = unused ? 0 : 1;
-    spool->head().flags |= buffer::kCounted;
-    s.next_id = head.next_id.load();
-    s.rate = spool->timeline().rate();
-  }
+  if (s.pipeline == nullptr) return;
+  Pipeline& pipeline = *s.pipeline;
+  pipeline.writer.stop();
+  Closed closed = end_trace(s);
   say_what_was_kept();
-  g_sink.store(nullptr);
-  g_writer.store(nullptr);
+  g_pipeline.store(nullptr);
   buffer::g_names.publish_to(nullptr);
   buffer::g_spool.store(nullptr);
-  s.spool = nullptr;
-  spool->retire(done);
-  if (s.note[0] != '\0' && done) sys::unlink(s.note);
-  s.note[0] = '\0';
-  if (lost != 0 && !told) {
+  s.pipeline = nullptr;
+  pipeline.spool.retire(closed.done);
+  if (s.spool_pointer[0] != '\0' && closed.done) sys::unlink(s.spool_pointer);
+  s.spool_pointer[0] = '\0';
+  if (closed.lost != 0 && !closed.has_reported) {
     say("%llu events of process %u were lost; %s/%s says when",
-        static_cast<unsigned long long>(lost), s.pid, s.place.directory, s.trace_name);
+        static_cast<unsigned long long>(closed.lost), s.pid, s.place.directory, s.trace_name);
   }
-  // Looking costs a walk over the directory, which a job of ten thousand ranks cannot afford for
-  // nothing.
-  if (done && (buffer::g_forked.load() || has_reaped_children())) {
-    recovery::Found found;
-    recovery::Wanted children;
-    children.only_run = true;
-    children.run = s.run;
-    children.quiet = true;
-    recovery::recover_directory(s.place.directory, children, found);
-    add(amounts, found);
-  }
-  add(amounts, s.finished_for);
-  s.finished_for = {};
-  account(s, amounts);
+  if (closed.done) recover_children(s, closed.totals);
+  add(closed.totals, s.recovered_for);
+  s.recovered_for = {};
+  account(s, closed.totals);
 }
+
+void process_exits() {
+  Session* s = g_session.load();
+  if (s == nullptr || !buffer::g_on.load()) return;
+  SlowPath slow;
+  Locked locked(g_lock);
+  if (is_child(*s) || s->pipeline == nullptr) return;
+  close(*s);
+}
+
+namespace {
+
+__attribute__((destructor)) void process_ends() {
+  const Session* s = g_session.load();
+  if (s == nullptr || !s->ends_last) process_exits();
+}
+
+}  // namespace
+
+// Handlers registered before main begins run after all destructors.
+void end_last(Session& s) {
+  s.ends_last = __cxa_atexit([](void*) { process_exits(); }, nullptr, nullptr) == 0;
+}
+
+void at_exit() noexcept { process_exits(); }
 
 }  // namespace dft::session

@@ -41,7 +41,7 @@ void copy_to(char (&to)[256], std::string_view text) {
 }
 
 // argv with a NUL after each word.
-void read_arguments(sink::Text& words) {
+void read_arguments(sink::MmapBuffer& words) {
   const int fd = sys::open("/proc/self/cmdline", O_RDONLY);
   while (fd >= 0 && words.size() < kMostCommand && words.ensure(65536)) {
     const long got = sys::read(fd, words.end(), 65536);
@@ -83,7 +83,7 @@ class Script {
 // The first word but the last that names neither an option nor an interpreter; the rule that
 // existing traces follow for exec_hash. The label is for people: the script of an interpreter, else
 // the program.
-void name_program(std::string_view words, Facts& facts) {
+void name_program(std::string_view words, ProcessFacts& facts) {
   std::string_view exec;
   std::string_view first;
   Script script;
@@ -108,7 +108,7 @@ void name_program(std::string_view words, Facts& facts) {
 
 class Lines {
  public:
-  Lines(const Preamble& what, sink::Text& out) : what_(what), out_(out) {
+  Lines(const Preamble& what, sink::MmapBuffer& out) : what_(what), out_(out) {
     record::write_hex16(host_, what.host_hash);
   }
 
@@ -155,7 +155,7 @@ class Lines {
 
  private:
   const Preamble& what_;
-  sink::Text& out_;
+  sink::MmapBuffer& out_;
   char host_[17] = {};
   std::uint64_t count_ = 0;
   bool failed_ = false;
@@ -190,7 +190,7 @@ void write_affinity(Lines& lines, std::uint64_t id) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return;
-  sink::Text list;
+  sink::MmapBuffer list;
   for (int i = 0; i < CPU_SETSIZE; ++i) {
     if (!CPU_ISSET(i, &cores)) continue;
     char number[16];
@@ -203,13 +203,13 @@ void write_affinity(Lines& lines, std::uint64_t id) {
 
 }  // namespace
 
-void gather(Facts& facts, bool mask) noexcept {
-  sink::Text given;
+void gather(ProcessFacts& facts, bool mask) noexcept {
+  sink::MmapBuffer given;
   read_arguments(given);
-  sink::Text masked;
+  sink::MmapBuffer masked;
   // Without memory to mask it, the command line is left out.
   if (mask && !mask_secrets(given.view(), masked)) masked.resize(0);
-  const sink::Text& words = mask ? masked : given;
+  const sink::MmapBuffer& words = mask ? masked : given;
   name_program(words.view(), facts);
   std::string_view all = words.view();
   if (all.ends_with('\0')) all.remove_suffix(1);
@@ -223,7 +223,7 @@ void gather(Facts& facts, bool mask) noexcept {
   facts.zone_offset_seconds = ::localtime_r(&now, &local) != nullptr ? local.tm_gmtoff : 0;
 }
 
-std::uint64_t write_preamble(const Preamble& what, sink::Text& out) noexcept {
+std::uint64_t write_preamble(const Preamble& what, sink::MmapBuffer& out) noexcept {
   Lines lines(what, out);
   const auto pid = what.owner->pid;
   const std::uint64_t id = what.first_id;

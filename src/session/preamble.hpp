@@ -11,17 +11,17 @@ namespace dft::session {
 
 // Gathered once; a forked child keeps its parent's, because asking again may need locks that a
 // vanished thread held at the fork.
-struct Facts {
-  sink::Text command;        // argv joined with ';'
+struct ProcessFacts {
+  sink::MmapBuffer command;  // argv joined with ';'
   char exec[256];            // the word of it that stands for the program
   char label[256];           // what a viewer shows as the name of the process
   long zone_offset_seconds;  // local time minus UTC
 };
 // `mask`: without what looks like a secret.
-void gather(Facts& facts, bool mask) noexcept;
+void gather(ProcessFacts& facts, bool mask) noexcept;
 
 struct Preamble {
-  const Facts* facts;
+  const ProcessFacts* facts;
   const buffer::Owner* owner;
   std::uint64_t host_hash;
   std::uint64_t run;
@@ -36,6 +36,6 @@ struct Preamble {
   bool affinity;
 };
 // Appends the lines and returns how many; 0 when there is no memory. `cwd` is looked up here.
-std::uint64_t write_preamble(const Preamble& what, sink::Text& out) noexcept;
+std::uint64_t write_preamble(const Preamble& what, sink::MmapBuffer& out) noexcept;
 
 }  // namespace dft::session

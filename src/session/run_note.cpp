@@ -15,7 +15,7 @@ namespace {
 constexpr char kMagic[8] = {'D', 'F', 'T', 'W', 'O', 'R', 'D', '1'};
 constexpr std::size_t kPath = 4096 + 300;
 constexpr int kGenerations = 5;
-static_assert(sizeof(Word) <= 4096 && std::is_standard_layout_v<Word>);
+static_assert(sizeof(RunNote) <= 4096 && std::is_standard_layout_v<RunNote>);
 
 bool path_of(const char* directory, std::uint64_t key, char (&to)[kPath]) {
   char base[64];
@@ -30,7 +30,7 @@ int open_word(const char* directory, std::uint64_t key, int how) {
   const int fd = sys::open(path, how | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return fd;
   struct stat info{};
-  if (sys::status(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == sizeof(Word) &&
+  if (sys::status(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == sizeof(RunNote) &&
       info.st_uid == static_cast<uid_t>(sys::call(SYS_geteuid))) {
     return fd;
   }
@@ -43,7 +43,7 @@ class Mapped {
   Mapped(const char* directory, std::uint64_t key) {
     const int fd = open_word(directory, key, O_RDWR);
     if (fd < 0) return;
-    word_ = static_cast<Word*>(sys::map(sizeof(Word), MAP_SHARED, fd, 0));
+    word_ = static_cast<RunNote*>(sys::map(sizeof(RunNote), MAP_SHARED, fd, 0));
     sys::close(fd);
     if (word_ != nullptr && std::memcmp(word_->magic, kMagic, sizeof kMagic) != 0) release();
   }
@@ -51,26 +51,26 @@ class Mapped {
   Mapped(const Mapped&) = delete;
   Mapped& operator=(const Mapped&) = delete;
   explicit operator bool() const { return word_ != nullptr; }
-  Word* operator->() const { return word_; }
+  RunNote* operator->() const { return word_; }
 
  private:
   void release() {
-    if (word_ != nullptr) sys::unmap(word_, sizeof(Word));
+    if (word_ != nullptr) sys::unmap(word_, sizeof(RunNote));
     word_ = nullptr;
   }
-  Word* word_ = nullptr;
+  RunNote* word_ = nullptr;
 };
 
-bool read_word(const char* directory, std::uint64_t key, Kin& kin) {
+bool read_word(const char* directory, std::uint64_t key, RunIdentity& kin) {
   const int fd = open_word(directory, key, O_RDONLY);
   if (fd < 0) return false;
-  alignas(Word) char bytes[offsetof(Word, amounts)];
+  alignas(RunNote) char bytes[offsetof(RunNote, amounts)];
   const long got = sys::pread(fd, bytes, sizeof bytes, 0);
   sys::close(fd);
   if (got != sizeof bytes || std::memcmp(bytes, kMagic, sizeof kMagic) != 0) return false;
-  std::memcpy(&kin.run, bytes + offsetof(Word, run), sizeof kin.run);
-  std::memcpy(&kin.first, bytes + offsetof(Word, first), sizeof kin.first);
-  std::memcpy(kin.trace_name, bytes + offsetof(Word, trace_name), sizeof kin.trace_name);
+  std::memcpy(&kin.run, bytes + offsetof(RunNote, run), sizeof kin.run);
+  std::memcpy(&kin.first, bytes + offsetof(RunNote, first), sizeof kin.first);
+  std::memcpy(kin.trace_name, bytes + offsetof(RunNote, trace_name), sizeof kin.trace_name);
   kin.trace_name[sizeof kin.trace_name - 1] = '\0';
   return true;
 }
@@ -97,7 +97,7 @@ const char* describe(Untraced why) noexcept {
   return "";
 }
 
-bool find_kin(const char* directory, const buffer::Owner& self, Kin& kin) noexcept {
+bool find_run(const char* directory, const buffer::Owner& self, RunIdentity& kin) noexcept {
   kin = {};
   if (self.start_time == 0) return false;  // no /proc: nobody can be recognised
   if (read_word(directory, recovery::process_key(self), kin)) return true;
@@ -111,14 +111,14 @@ bool find_kin(const char* directory, const buffer::Owner& self, Kin& kin) noexce
   return false;
 }
 
-bool leave_word(const char* directory, std::uint64_t key, const Kin& kin) noexcept {
+bool write_run_note(const char* directory, std::uint64_t key, const RunIdentity& kin) noexcept {
   char path[kPath];
   if (!path_of(directory, key, path)) return false;
   const int fd = sys::open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (fd < 0) return fd == -EEXIST;
-  alignas(Word) static char blank[sizeof(Word)];  // under the session's lock
+  alignas(RunNote) static char blank[sizeof(RunNote)];  // under the session's lock
   std::memset(blank, 0, sizeof blank);
-  auto* word = reinterpret_cast<Word*>(blank);
+  auto* word = reinterpret_cast<RunNote*>(blank);
   word->run = kin.run;
   word->first = kin.first;
   std::memcpy(word->trace_name, kin.trace_name, sizeof word->trace_name);
@@ -129,12 +129,12 @@ bool leave_word(const char* directory, std::uint64_t key, const Kin& kin) noexce
   return fine;
 }
 
-void take_word_back(const char* directory, std::uint64_t key) noexcept {
+void remove_run_note(const char* directory, std::uint64_t key) noexcept {
   char path[kPath];
   if (path_of(directory, key, path)) sys::unlink(path);
 }
 
-void add_amounts(const char* directory, std::uint64_t first, const Amounts& amounts) noexcept {
+void add_totals(const char* directory, std::uint64_t first, const RunTotals& amounts) noexcept {
   const Mapped word(directory, first);
   if (!word) return;
   const std::uint64_t values[6] = {amounts.processes, amounts.events,   amounts.files,
@@ -163,8 +163,8 @@ void add_untraced(const char* directory, std::uint64_t first, const char* name,
   word->lock.store(0);
 }
 
-void read_amounts(const char* directory, std::uint64_t first, Amounts& amounts, char* untraced,
-                  std::size_t room) noexcept {
+void read_totals(const char* directory, std::uint64_t first, RunTotals& amounts, char* untraced,
+                 std::size_t room) noexcept {
   const Mapped word(directory, first);
   untraced[0] = '\0';
   if (!word) return;

@@ -10,7 +10,7 @@
 
 namespace dft::session {
 
-struct Amounts {
+struct RunTotals {
   std::uint64_t processes;
   std::uint64_t events;
   std::uint64_t files;
@@ -41,7 +41,7 @@ struct UntracedProgram {
 inline constexpr std::size_t kMostUntraced = 16;
 
 // The note, as it is on disk and in memory.
-struct Word {
+struct RunNote {
   char magic[8];
   std::uint64_t run;
   std::uint64_t first;   // key of the run's first process
@@ -52,24 +52,24 @@ struct Word {
   UntracedProgram untraced[kMostUntraced];
 };
 
-struct Kin {
+struct RunIdentity {
   std::uint64_t run;
   std::uint64_t first;
   char trace_name[256];  // of this very process, before it became this program; else empty
 };
 // Looks for this process's own note, then for its ancestors'.
-bool find_kin(const char* directory, const buffer::Owner& self, Kin& kin) noexcept;
+bool find_run(const char* directory, const buffer::Owner& self, RunIdentity& kin) noexcept;
 
 // Leaves the note of this process; true when it is there.
-bool leave_word(const char* directory, std::uint64_t key, const Kin& kin) noexcept;
-void take_word_back(const char* directory, std::uint64_t key) noexcept;
+bool write_run_note(const char* directory, std::uint64_t key, const RunIdentity& kin) noexcept;
+void remove_run_note(const char* directory, std::uint64_t key) noexcept;
 
 // Adds to what the run amounts to; does nothing when its first process is gone.
-void add_amounts(const char* directory, std::uint64_t first, const Amounts& amounts) noexcept;
+void add_totals(const char* directory, std::uint64_t first, const RunTotals& amounts) noexcept;
 void add_untraced(const char* directory, std::uint64_t first, const char* name,
                   Untraced why) noexcept;
 // For the first process: what the others have added, and a description of the untraced programs.
-void read_amounts(const char* directory, std::uint64_t first, Amounts& amounts, char* untraced,
-                  std::size_t room) noexcept;
+void read_totals(const char* directory, std::uint64_t first, RunTotals& amounts, char* untraced,
+                 std::size_t room) noexcept;
 
 }  // namespace dft::session

@@ -158,7 +158,7 @@ class Scan {
                       &Range::begin);
   }
 
-  [[nodiscard]] bool write(sink::Text& out) const {
+  [[nodiscard]] bool write(sink::MmapBuffer& out) const {
     std::size_t done = 0;
     for (std::size_t i = 0; i < count_; ++i) {
       const Range range = hidden_[i];
@@ -325,7 +325,7 @@ class Scan {
 
 }  // namespace
 
-bool mask_secrets(std::string_view text, sink::Text& out) noexcept {
+bool mask_secrets(std::string_view text, sink::MmapBuffer& out) noexcept {
   Scan scan(text);
   scan.look();
   return scan.write(out);

@@ -11,6 +11,6 @@ namespace dft::session {
 // Appends `text` to `out` with `***` in place of what looks like a secret. Arguments are separated
 // by NUL; in a text without one by `;`, unless a blank follows. False when there is no memory: then
 // `out` may hold a part.
-[[nodiscard]] bool mask_secrets(std::string_view text, sink::Text& out) noexcept;
+[[nodiscard]] bool mask_secrets(std::string_view text, sink::MmapBuffer& out) noexcept;
 
 }  // namespace dft::session

@@ -1,6 +1,5 @@
 #include "session/session.hpp"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 
@@ -15,15 +14,13 @@
 #include "session/state.hpp"
 
 extern char** environ;
-extern "C" int __cxa_atexit(void (*)(void*), void*, void*);
 extern "C" char __libc_single_threaded __attribute__((weak));  // glibc 2.32 and later
 
 namespace dft::session {
 
 Lock g_lock;
 std::atomic<Session*> g_session{nullptr};
-std::atomic<sink::Sink*> g_sink{nullptr};
-std::atomic<sink::Writer*> g_writer{nullptr};
+std::atomic<Pipeline*> g_pipeline{nullptr};
 
 namespace {
 
@@ -50,61 +47,35 @@ bool begin() {
 }
 
 bool make_room() {
-  sink::Sink* sink = g_sink.load();
+  Pipeline* pipeline = g_pipeline.load();
   say_what_was_kept();
-  return sink != nullptr && sink->make_room();
+  return pipeline != nullptr && pipeline->sink.reclaim_or_drop();
 }
 
-// A thread that is alone may open files itself: nobody can be waiting for the descriptor's number.
+// The only thread may open files itself: no other can be waiting for the number of the descriptor.
 bool ask_writer(std::size_t size, bool small, std::uint32_t seen) {
-  sink::Writer* writer = g_writer.load();
-  if (writer == nullptr) return false;
+  Pipeline* pipeline = g_pipeline.load();
+  if (pipeline == nullptr) return false;
   const bool alone = &__libc_single_threaded != nullptr && __libc_single_threaded != 0;
-  return (!alone || writer->runs()) && writer->make_room(size, small, seen);
+  return (!alone || pipeline->writer.runs()) && pipeline->writer.make_room(size, small, seen);
 }
 
 void filled() {
-  if (sink::Writer* writer = g_writer.load()) writer->notify();
+  if (Pipeline* pipeline = g_pipeline.load()) pipeline->writer.notify();
 }
 
-// Before a fork: a program that has one thread has one then, as far as it and its runtime can see.
-void send_writer_away() {
-  if (sink::Writer* writer = g_writer.load()) writer->pause();
-}
-
-// The end of the process, as late as the loader allows: what other libraries' ends record is still
-// kept, in a spool that whoever reads the trace will finish.
-void process_exits() {
-  Session* s = g_session.load();
-  if (s == nullptr || !buffer::g_on.load()) return;
-  SlowPath slow;
-  Locked locked(g_lock);
-  if (is_child(*s) || s->spool == nullptr) return;
-  close(*s);
-}
-
-__attribute__((destructor)) void process_ends() {
-  const Session* s = g_session.load();
-  if (s == nullptr || !s->ends_last) process_exits();
-}
-
-// Handlers that are there before the program's main function begins run after all destructors.
-void end_last(Session& s) {
-  s.ends_last = __cxa_atexit([](void*) { process_exits(); }, nullptr, nullptr) == 0;
-}
-
-// The run of whoever started us, where that can be seen; else a new one.
+// The run of the process that started this one, if its run note can be found; else a new run.
 void join_run(Session& s, const Environment& environment) {
   buffer::Owner self{};
   recovery::describe_self(self);
   s.first = recovery::process_key(self);
-  Kin kin{};
-  const bool known = find_kin(s.spool_place, self, kin);
+  RunIdentity identity{};
+  const bool known = find_run(s.spool_place, self, identity);
   if (known) {
-    s.run = kin.run;
-    s.first = kin.first;
-    s.word_left = kin.trace_name[0] != '\0';
-    if (!s.place.exact) std::memcpy(s.trace_name, kin.trace_name, sizeof s.trace_name);
+    s.run = identity.run;
+    s.first = identity.first;
+    s.has_run_note = identity.trace_name[0] != '\0';
+    if (!s.place.exact) std::memcpy(s.trace_name, identity.trace_name, sizeof s.trace_name);
   }
   if (!s.config.run_id.empty()) {
     s.run = ::strtoull(s.config.run_id.c_str(), nullptr, 16);
@@ -142,7 +113,7 @@ bool open_session(Session& s, const Request& request) {
   return false;
 }
 
-// What is wrong with the settings is said once, however many ask.
+// Faults in the settings are reported once, however often a session starts.
 void say_settings(const std::vector<std::string>& lines) {
   static bool said = false;
   for (const std::string& line : lines) {
@@ -165,7 +136,7 @@ bool start(const Request& request) noexcept try {
   static bool quick_exit_watched = false;
   if (!quick_exit_watched) quick_exit_watched = ::at_quick_exit(process_exits) == 0;
   static bool forks_watched = false;
-  if (!forks_watched) forks_watched = ::pthread_atfork(send_writer_away, nullptr, nullptr) == 0;
+  if (!forks_watched) forks_watched = watch_forks();
   auto* fresh = new Session;
   std::vector<std::string> lines;
   fresh->config = read_config({environ, ::getauxval(AT_SECURE) != 0}, keep_line, &lines);
@@ -183,7 +154,7 @@ bool start(const Request& request) noexcept try {
   }
   g_session.store(fresh);
   const bool opened = open_session(*fresh, request);
-  // The run's first process speaks for all.
+  // Only the run's first process reports them.
   if (fresh->first == fresh->key) say_settings(lines);
   if (!opened) return false;
   fresh->starts = 1;
@@ -203,9 +174,7 @@ void stop() noexcept {
     s->pid = static_cast<std::uint32_t>(sys::process_id());
   }
   if (--s->starts > 0) {
-    if (s->sink == nullptr) return;
-    Locked sink_locked(s->sink->lock());
-    s->sink->drain(sink::Sink::Scope::kEverything);
+    if (s->pipeline != nullptr) write_out(*s->pipeline, Locked(s->pipeline->sink.lock()));
     return;
   }
   buffer::g_on.store(false);
@@ -213,23 +182,16 @@ void stop() noexcept {
   close(*s);
 }
 
+void write_out(Pipeline& pipeline, const Locked& /*sink_locked*/) {
+  [[maybe_unused]] const bool all = pipeline.sink.drain(sink::Sink::Scope::kEverything);
+}
+
 void flush() noexcept {
   SlowPath slow;
   Locked locked(g_lock);
   Session* s = g_session.load();
-  if (s == nullptr || s->sink == nullptr || is_child(*s)) return;
-  Locked sink_locked(s->sink->lock());
-  s->sink->drain(sink::Sink::Scope::kEverything);
-}
-
-void at_exit() noexcept { process_exits(); }
-
-Alone::Alone() noexcept : writer_(g_writer.load()) {
-  if (writer_ != nullptr) writer_->hold();
-}
-
-Alone::~Alone() {
-  if (writer_ != nullptr) writer_->let_go();
+  if (s == nullptr || s->pipeline == nullptr || is_child(*s)) return;
+  write_out(*s->pipeline, Locked(s->pipeline->sink.lock()));
 }
 
 void stderr_closes() noexcept {
@@ -237,13 +199,6 @@ void stderr_closes() noexcept {
   if (s == nullptr || !s->preloaded || !s->config.summary || s->first != s->key) return;
   SlowPath slow;
   if (!is_child(*s)) keep_stderr();
-}
-
-void abandon() noexcept {
-  buffer::g_on.store(false);
-  const Session* s = g_session.load();
-  if (s != nullptr && is_talkative(*s))
-    say("process %u enters a sandbox: nothing is recorded from here on", s->pid);
 }
 
 void leave_nothing_empty() noexcept {
@@ -265,7 +220,7 @@ std::string trace_path() {
   SlowPath slow;
   Locked locked(g_lock);
   const Session* s = g_session.load();
-  if (s == nullptr || s->spool == nullptr || is_child(*s)) return {};
+  if (s == nullptr || s->pipeline == nullptr || is_child(*s)) return {};
   return std::string(s->place.directory) + '/' + s->trace_name;
 }
 

@@ -18,7 +18,7 @@ struct Request {
   const char* data_dirs = nullptr;  // ':' between them; joined with the configuration's
   int rank = -1;                    // -1: from the launcher's environment
   bool intercept = true;
-  bool preloaded = false;  // the loader asks, not the program
+  bool preloaded = false;  // started by the preload library, not by the program
 };
 
 // Starts recording, or takes part in a session that runs already. True while this process records.
@@ -35,7 +35,7 @@ void leave_nothing_empty() noexcept;
 // The run that this process belongs to; 0 while nothing is recorded.
 std::uint64_t run_id() noexcept;
 
-// The process is about to have a child, or to become another program: whoever comes is told which
+// The process is about to have a child, or to become another program: a run note tells the next one which
 // run this is, and what was recorded is safe.
 void will_fork() noexcept;
 void will_exec() noexcept;
@@ -47,9 +47,9 @@ void note_untraced(const char* name, Untraced why) noexcept;
 // The process leaves without running its destructors.
 void at_exit() noexcept;
 
-// While it lives, the process has no thread but the program's own. For calls that change the rights
-// or the namespaces of a process: a thread of ours would keep the old ones, or make the kernel
-// refuse.
+// While it lives, the process has no thread but the program's own (RAII). For calls that change the
+// credentials or the namespaces of a process: a thread of ours would keep the old ones, or make the
+// kernel refuse.
 class Alone {
  public:
   Alone() noexcept;
@@ -58,14 +58,14 @@ class Alone {
   Alone& operator=(const Alone&) = delete;
 
  private:
-  sink::Writer* writer_;
+  sink::Writer* writer_ = nullptr;
 };
 
 // The process is about to give up root for this user. What was recorded is written, and the files
 // are the user's from now on, so that the rest can be.
 void will_become(unsigned user) noexcept;
 
-// The program closes stderr as a stream, which it does when it ends.
+// fclose(stderr) was intercepted, usually at exit: a duplicate is kept for the summary.
 void stderr_closes() noexcept;
 // Nothing is recorded in this process any more.
 void abandon() noexcept;

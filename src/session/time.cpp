@@ -1,3 +1,4 @@
+// The time on the trace's line, for the C API and for Python. On the program's threads.
 #include "buffer/lane.hpp"
 #include "record/clock.hpp"
 #include "session/session.hpp"
@@ -9,19 +10,17 @@ std::uint64_t now_ns() noexcept {
   buffer::ThreadState* t = buffer::this_thread();
   buffer::Spool* spool = buffer::g_spool.load(std::memory_order_acquire);
   if (t == nullptr || spool == nullptr) return 0;
-  record::Timeline& line = spool->timeline();
-  // Before the first block the rate is not known, and later it drifts: have the line follow now and
-  // then.
+  record::ClockMap& line = spool->clock_map();
+  // Before the first block the rate is not known, and later it drifts: follow the clock now and then.
   const std::uint64_t tick = record::ticks();
   const std::uint64_t rate = line.rate();
   if (line.counter != 0 &&
       (rate == 0 || ((tick - __atomic_load_n(&line.until, __ATOMIC_RELAXED)) >> 32) * rate >
                         (std::uint64_t{1} << 30))) {
     SlowPath slow;
-    sink::Sink* sink = g_sink.load();
-    if (sink != nullptr) {
-      Locked locked(sink->lock());
-      if (!sink->closed()) line.follow();
+    if (Pipeline* pipeline = g_pipeline.load()) {
+      Locked locked(pipeline->sink.lock());
+      if (!pipeline->sink.closed()) line.follow();
     }
   }
   return line.to_ns(tick);

@@ -7,8 +7,10 @@
 #include <new>
 #include <string_view>
 
+#include "base/message.hpp"
 #include "base/syscalls.hpp"
 #include "format/hash.hpp"
+#include "recovery/owner.hpp"
 #include "sink/mmap_buffer.hpp"
 #include "sink/trace_file.hpp"
 
@@ -35,14 +37,14 @@ int make_directories(char* path) {
 }
 
 // The first bytes of a trace, inflated when it is compressed.
-bool read_opening(int fd, sink::Text& out) {
-  sink::Text raw;
+bool read_opening(int fd, sink::MmapBuffer& out) {
+  sink::MmapBuffer raw;
   if (!raw.ensure(kLookAt) || !out.ensure(4 * kLookAt)) return false;
   const long got = sys::pread(fd, raw.data(), kLookAt, 0);
   if (got <= 0) return got == 0;
   raw.resize(static_cast<std::size_t>(got));
   if (!raw.view().starts_with("\x1f\x8b")) return out.append(raw.view());
-  sink::Text memory;
+  sink::MmapBuffer memory;
   if (!memory.ensure(sizeof(inflate_state))) return false;
   auto* state = new (memory.data()) inflate_state;
   isal_inflate_init(state);
@@ -97,7 +99,7 @@ bool usable(const char* directory) {
 
 }  // namespace
 
-int resolve(const char* path, bool is_prefix, bool compressed, Place& place) noexcept {
+int resolve(const char* path, bool is_prefix, bool compressed, TracePlace& place) noexcept {
   std::string_view text(path);
   char cwd[4096] = "";
   if (!text.starts_with('/')) {
@@ -144,7 +146,7 @@ std::uint64_t random64() noexcept {
   return record::hash16({reinterpret_cast<const char*>(mixed), sizeof mixed});
 }
 
-Existing inspect(const Place& place, const char* trace_name, std::uint64_t run,
+Existing inspect(const TracePlace& place, const char* trace_name, std::uint64_t run,
                  std::uint64_t process_key) noexcept {
   using What = Existing::What;
   char path[kPath];
@@ -160,7 +162,7 @@ Existing inspect(const Place& place, const char* trace_name, std::uint64_t run,
   }
   const int fd = sys::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return out;
-  sink::Text text;
+  sink::MmapBuffer text;
   const bool read = read_opening(fd, text);
   sys::close(fd);
   std::string_view opening = text.view();
@@ -190,12 +192,13 @@ Existing inspect(const Place& place, const char* trace_name, std::uint64_t run,
 }
 
 namespace {
-void clear_run(const Place& place, std::uint64_t old_run);
+void clear_run(const TracePlace& place, std::uint64_t old_run);
 }  // namespace
 
-void clear_finished(const Place& place, const char* trace_name, const Existing& existing) noexcept {
+void clear_finished(const TracePlace& place, const char* trace_name,
+                    const Existing& existing) noexcept {
   if (existing.what == Existing::What::kFinished) clear_run(place, existing.run);
-  Place twin = place;
+  TracePlace twin = place;
   twin.compressed = !place.compressed;
   char twin_name[256];
   exact_name(twin, twin_name);
@@ -212,7 +215,7 @@ void clear_finished(const Place& place, const char* trace_name, const Existing& 
 
 namespace {
 
-void clear_run(const Place& place, std::uint64_t old_run) {
+void clear_run(const TracePlace& place, std::uint64_t old_run) {
   if (old_run == 0) return;
   char path[kPath];
   char start[256];
@@ -231,11 +234,11 @@ void clear_run(const Place& place, std::uint64_t old_run) {
 
 }  // namespace
 
-void exact_name(const Place& place, char (&to)[256]) noexcept {
+void exact_name(const TracePlace& place, char (&to)[256]) noexcept {
   std::snprintf(to, sizeof to, "%s.pfw%s", place.stem, place.compressed ? ".gz" : "");
 }
 
-void keyed_name(const Place& place, std::uint64_t run, std::uint32_t pid,
+void keyed_name(const TracePlace& place, std::uint64_t run, std::uint32_t pid,
                 char (&to)[256]) noexcept {
   std::snprintf(to, sizeof to, "%s-%08llx-%u-%06llx.pfw%s", place.stem,
                 static_cast<unsigned long long>(run >> 32), pid,
@@ -258,7 +261,7 @@ int take_name(const char* from, const char* to) noexcept {
   return sys::rename(from, to, 1);  // RENAME_NOREPLACE: file systems without hard links
 }
 
-bool spool_directory(const Place& place, const char* configured, char (&to)[4096]) noexcept {
+bool spool_directory(const TracePlace& place, const char* configured, char (&to)[4096]) noexcept {
   std::strcpy(to, place.directory);
   if (configured[0] != '\0') {
     if (std::strlen(configured) < sizeof to) std::strcpy(to, configured);
@@ -270,6 +273,59 @@ bool spool_directory(const Place& place, const char* configured, char (&to)[4096
     if (!usable(candidate)) continue;
     std::strcpy(to, candidate);
     return true;
+  }
+  return false;
+}
+
+bool claim(const TracePlace& place, buffer::SpoolHead& head, const char* chosen,
+           const char* passing, bool may_be_exact, char (&path)[kClaimPath], Existing& existing,
+           recovery::Found& recovered) noexcept {
+  const std::uint64_t key = recovery::process_key(head.owner);
+  char base[256];
+  existing = {Existing::What::kNothing, 0, 0, 0};
+  int waited = 0;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const bool exact = may_be_exact && attempt < 3;
+    if (exact && chosen[0] != '\0') {
+      std::memcpy(head.trace_name, chosen, sizeof head.trace_name);
+    } else if (exact) {
+      exact_name(place, head.trace_name);
+    } else {
+      keyed_name(place, head.run, head.owner.pid, head.trace_name);
+    }
+    spool_name(head.trace_name, base);
+    if (!sink::join(path, sizeof path, place.directory, "", base, "")) return false;
+    const int taken = take_name(passing, path);
+    if (taken == 0) {
+      // Holding the name, see what is there: it cannot change any more.
+      if (exact) existing = inspect(place, head.trace_name, head.run, key);
+      const bool foreign = existing.what == Existing::What::kForeign;
+      if (foreign) {
+        say("%s/%s is not a trace: left alone, this trace gets a name of its own", place.directory,
+            head.trace_name);
+      }
+      if (foreign || existing.what == Existing::What::kSameRun) {
+        if (take_name(path, passing) != 0) return false;
+        may_be_exact = false;
+        existing.what = Existing::What::kNothing;
+        continue;
+      }
+      return true;
+    }
+    if (taken != -EEXIST) return false;
+    // The spool of a dead process: recover it, and the name is free. A living process keeps it.
+    recovery::Wanted wanted;
+    wanted.run = head.run;
+    const auto outcome = recovery::recover_spool(place.directory, base, wanted, recovered);
+    if (outcome == recovery::Outcome::kRecovered || outcome == recovery::Outcome::kNothing)
+      continue;
+    // This process had the name before an exec, so a recoverer is at work on it: wait.
+    if (chosen[0] != '\0' && waited++ < 500) {
+      sys::sleep_ns(2'000'000);
+      --attempt;
+      continue;
+    }
+    may_be_exact = false;
   }
   return false;
 }

@@ -1,15 +1,16 @@
-// Which file a process writes to, and how it makes sure that nobody else does.
+// Which file a process writes to, and how it makes sure that no other process does.
 // Called when a session starts and in a forked child at its first event.
 #pragma once
 #include <cstdint>
 
 #include "buffer/layout.hpp"
 #include "buffer/spool.hpp"
+#include "recovery/recover.hpp"
 
 namespace dft::session {
 
 // Where the traces of a run go.
-struct Place {
+struct TracePlace {
   char directory[4096];  // absolute
   char stem[200];        // file name without .pfw and .gz
   bool exact;            // the program named the file: the first process gets just that name
@@ -17,7 +18,7 @@ struct Place {
 };
 // Takes a path as a user writes it ("d/t.pfw", "d/t", "t.pfw.gz"). `is_prefix`: it came from the
 // environment without .pfw, so every process adds its own key. Makes the directory. 0, or -errno.
-int resolve(const char* path, bool is_prefix, bool compressed, Place& place) noexcept;
+int resolve(const char* path, bool is_prefix, bool compressed, TracePlace& place) noexcept;
 
 std::uint64_t random64() noexcept;
 
@@ -34,16 +35,18 @@ struct Existing {
   std::uint64_t size;
   std::uint64_t run;
 };
-Existing inspect(const Place& place, const char* trace_name, std::uint64_t run,
+Existing inspect(const TracePlace& place, const char* trace_name, std::uint64_t run,
                  std::uint64_t process_key) noexcept;
 
 // Removes what else a finished run of this name has left: the files of its other processes, and one
 // with the other ending, where the run before was compressed and this one is not, or the reverse.
-void clear_finished(const Place& place, const char* trace_name, const Existing& existing) noexcept;
+void clear_finished(const TracePlace& place, const char* trace_name,
+                    const Existing& existing) noexcept;
 
 // "<stem>.pfw[.gz]", or with a key that no other process has.
-void exact_name(const Place& place, char (&to)[256]) noexcept;
-void keyed_name(const Place& place, std::uint64_t run, std::uint32_t pid, char (&to)[256]) noexcept;
+void exact_name(const TracePlace& place, char (&to)[256]) noexcept;
+void keyed_name(const TracePlace& place, std::uint64_t run, std::uint32_t pid,
+                char (&to)[256]) noexcept;
 // ".<trace name without .gz>.spool": holding this name is holding the trace's name.
 void spool_name(const char* trace_name, char (&to)[256]) noexcept;
 
@@ -52,6 +55,18 @@ int take_name(const char* from, const char* to) noexcept;
 
 // Where spools are made: next to the trace, or, when that is on a network, in a place of this node.
 // `configured` wins. Returns true when it is not the trace's own directory.
-bool spool_directory(const Place& place, const char* configured, char (&to)[4096]) noexcept;
+bool spool_directory(const TracePlace& place, const char* configured, char (&to)[4096]) noexcept;
+
+inline constexpr std::size_t kClaimPath = 4096 + 300;
+
+// Chooses the trace's name (head.trace_name) and renames the file `passing`, a spool or a spool
+// pointer, to the name that goes with it (`path`), so that no other process writes to the trace. Takes
+// the exact name where it may and can be had, otherwise one with a key. `chosen` is the name that this
+// process has had before, or empty. The spool of a dead process under the name is recovered first; that
+// of a living one is left alone. False if no name can be had. `existing` is what the trace will replace
+// or continue; `recovered` counts the dead.
+bool claim(const TracePlace& place, buffer::SpoolHead& head, const char* chosen,
+           const char* passing, bool may_be_exact, char (&path)[kClaimPath], Existing& existing,
+           recovery::Found& recovered) noexcept;
 
 }  // namespace dft::session

@@ -22,7 +22,7 @@ void put32(char* to, std::uint32_t value) { std::memcpy(to, &value, sizeof value
 
 }  // namespace
 
-bool Gzip::member(std::string_view text, std::uint32_t lines, Text& out) noexcept {
+bool Gzip::member(std::string_view text, std::uint32_t lines, MmapBuffer& out) noexcept {
   const std::uint32_t tables = table_size(level_);
   constexpr std::size_t kStream = (sizeof(isal_zstream) + 63) / 64 * 64;
   if (work_.size() == 0) {

@@ -17,12 +17,12 @@ class Gzip {
  public:
   explicit Gzip(unsigned level) noexcept : level_(level < 4 ? level : 1) {}
   // Replaces `out` by one member. False when there is no memory.
-  bool member(std::string_view text, std::uint32_t lines, Text& out) noexcept;
+  bool member(std::string_view text, std::uint32_t lines, MmapBuffer& out) noexcept;
   void free() noexcept { work_.free(); }
 
  private:
   unsigned level_;
-  Text work_;  // the compressor's state and tables
+  MmapBuffer work_;  // the compressor's state and tables
 };
 
 }  // namespace dft::sink

@@ -23,9 +23,9 @@ constexpr bool is_timed(Kind kind) {
 
 }  // namespace
 
-Encoder::Encoder(const Process& process, const record::Timeline& timeline,
+Encoder::Encoder(const Process& process, const record::ClockMap& timeline,
                  std::atomic<std::uint64_t>& next_id) noexcept
-    : process_(process), timeline_(timeline), next_id_(next_id) {
+    : process_(process), clock_map_(timeline), next_id_(next_id) {
   record::write_hex16(host_, process.host_hash);
   char* p = put(span_, ",\"ph\":\"X\",\"args\":{\"hhash\":\"");
   p = put(p, std::string_view(host_, 16));
@@ -57,7 +57,7 @@ std::uint64_t Encoder::in_units(std::uint64_t ns) const noexcept {
 }
 
 Encoder::Result Encoder::encode(const std::byte* from, const std::byte* to, std::uint32_t thread,
-                                Text& out) noexcept {
+                                MmapBuffer& out) noexcept {
   if (!process_.thread_ids) thread = process_.pid;
   set_thread(thread);
   no_memory_ = false;
@@ -75,7 +75,7 @@ Encoder::Result Encoder::encode(const std::byte* from, const std::byte* to, std:
   return Result::kDone;
 }
 
-bool Encoder::encode_one(const std::byte* from, const std::byte* to, Text& out) noexcept {
+bool Encoder::encode_one(const std::byte* from, const std::byte* to, MmapBuffer& out) noexcept {
   record::Call call;
   std::memcpy(&call, from, sizeof call);
   if (call.kind != Kind::kCall) {
@@ -102,8 +102,8 @@ Encoder::Times Encoder::times_of(const Head& head) const noexcept {
   const std::uint64_t stop = head.start + head.duration;
   if ((head.flags & record::kForeign) != 0) return {in_units(head.start), in_units(stop)};
   if ((head.flags & record::kTimesGiven) != 0) return {head.start, stop};
-  const std::uint64_t start = in_units(timeline_.to_ns(head.start));
-  return {start, is_span(head.kind) ? in_units(timeline_.to_ns(stop)) : start};
+  const std::uint64_t start = in_units(clock_map_.to_ns(head.start));
+  return {start, is_span(head.kind) ? in_units(clock_map_.to_ns(stop)) : start};
 }
 
 // Takes what stands before the arguments off the front of a record: names past the table's limits,
@@ -151,7 +151,7 @@ bool Encoder::front_of(const Head& head, const std::string_view (&names)[2],
 }
 
 bool Encoder::line(const Head& head, const std::byte* args, const std::byte* end,
-                   Text& out) noexcept {
+                   MmapBuffer& out) noexcept {
   const bool is_call = head.kind == Kind::kCall;
   std::string_view names[2];
   constexpr std::uint8_t kInFront =
@@ -224,7 +224,8 @@ void write_word(Shape::Word& word, std::uint64_t value) {
 }  // namespace
 
 // As many as there are, and as the shape knows.
-bool Encoder::words(Shape& shape, const std::byte* from, const std::byte* to, Text& out) noexcept {
+bool Encoder::words(Shape& shape, const std::byte* from, const std::byte* to,
+                    MmapBuffer& out) noexcept {
   if (!room(out, record::kMostShapeWords * Shape::kPiece)) return false;
   char* p = out.end();
   for (std::uint32_t i = 0; i < shape.words && static_cast<std::size_t>(to - from) >= 8; ++i) {
@@ -292,7 +293,7 @@ char* Encoder::rename(char* p, std::string_view key, const std::byte* from,
 }
 
 bool Encoder::arguments(const std::byte* from, const std::byte* to, std::uint64_t start, bool first,
-                        Text& out) noexcept {
+                        MmapBuffer& out) noexcept {
   Fields fields(from, to);
   Field field;
   std::string_view inline_key;
@@ -342,8 +343,8 @@ bool Encoder::arguments(const std::byte* from, const std::byte* to, std::uint64_
         *p++ = '"';
         break;
       case ArgType::kTicks:
-        p = number(p, in_units(timeline_.to_ns(start + field.head.word)) -
-                          in_units(timeline_.to_ns(start)));
+        p = number(p, in_units(clock_map_.to_ns(start + field.head.word)) -
+                          in_units(clock_map_.to_ns(start)));
         break;
       case ArgType::kJson:
         if (is_json(field.bytes)) [[likely]] {

@@ -26,9 +26,21 @@ struct Process {
   bool thread_ids;
 };
 
+// What a process did, beside what it recorded.
+struct IoTotals {
+  std::uint64_t cpu_us;  // of all its threads, the tracer's among them
+  bool counted;          // calls were intercepted, and the kernel's byte counts are known
+  std::uint64_t calls;
+  std::uint64_t filtered;
+  std::uint64_t read_seen;
+  std::uint64_t read_total;
+  std::uint64_t write_seen;
+  std::uint64_t write_total;
+};
+
 class Encoder {
  public:
-  Encoder(const Process& process, const record::Timeline& timeline,
+  Encoder(const Process& process, const record::ClockMap& timeline,
           std::atomic<std::uint64_t>& next_id) noexcept;
 
   NameTable& names() noexcept { return names_; }
@@ -37,29 +49,18 @@ class Encoder {
   // Appends the lines of all whole records in [from, to) that `thread` wrote. Stops at the first
   // record that cannot be one; what came before it stands.
   Result encode(const std::byte* from, const std::byte* to, std::uint32_t thread,
-                Text& out) noexcept;
+                MmapBuffer& out) noexcept;
   // Lines of the tracer's own. at_ns 0: the time of the last event.
-  bool lost(std::uint64_t events, std::uint64_t at_ns, Text& out) noexcept;
-  // What a process did, beside what it recorded.
-  struct Traffic {
-    std::uint64_t cpu_us;  // of all its threads, the tracer's among them
-    bool counted;          // whether calls were intercepted, and the kernel tells bytes
-    std::uint64_t calls;
-    std::uint64_t filtered;
-    std::uint64_t read_seen;
-    std::uint64_t read_total;
-    std::uint64_t write_seen;
-    std::uint64_t write_total;
-  };
+  bool lost(std::uint64_t events, std::uint64_t at_ns, MmapBuffer& out) noexcept;
   struct End {
     std::uint64_t records;
     std::uint64_t lost;
     std::uint64_t at_ns;
     bool recovered;
     bool details;
-    const Traffic* traffic = nullptr;  // nullptr: nobody looked
+    const IoTotals* totals = nullptr;  // null if unknown
   };
-  bool end(const End& what, Text& out) noexcept;
+  bool end(const End& what, MmapBuffer& out) noexcept;
 
   [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }
   void set_lines(std::uint64_t lines) noexcept { lines_ = lines; }
@@ -76,9 +77,9 @@ class Encoder {
   [[nodiscard]] std::uint64_t last_time() const noexcept { return last_time_; }
 
  private:
-  bool encode_one(const std::byte* from, const std::byte* to, Text& out) noexcept;
+  bool encode_one(const std::byte* from, const std::byte* to, MmapBuffer& out) noexcept;
   bool line(const record::Head& head, const std::byte* args, const std::byte* end,
-            Text& out) noexcept;
+            MmapBuffer& out) noexcept;
   struct Times {
     std::uint64_t start;
     std::uint64_t stop;
@@ -93,20 +94,20 @@ class Encoder {
   };
   bool front_of(const record::Head& head, const std::string_view (&names)[2],
                 Front& front) noexcept;
-  bool words(Shape& shape, const std::byte* from, const std::byte* to, Text& out) noexcept;
+  bool words(Shape& shape, const std::byte* from, const std::byte* to, MmapBuffer& out) noexcept;
   char* own_line(char* p, std::string_view name, std::uint64_t id) noexcept;
   char* own_args(char* p, std::string_view phase) noexcept;
   bool metadata(const record::Head& head, const std::byte* args, const std::byte* end,
-                Text& out) noexcept;
+                MmapBuffer& out) noexcept;
   bool arguments(const std::byte* from, const std::byte* to, std::uint64_t start, bool first,
-                 Text& out) noexcept;
-  bool room(Text& out, std::size_t n) noexcept {
+                 MmapBuffer& out) noexcept;
+  bool room(MmapBuffer& out, std::size_t n) noexcept {
     return out.ensure(n) || (no_memory_ = true, false);
   }
   char* rename(char* p, std::string_view key, const std::byte* from,
                const std::byte* to) const noexcept;
   bool foreign_thread(Fields& fields, const std::byte*& args) noexcept;
-  std::uint32_t own_lane(std::uint64_t start, std::uint64_t end, Text& out) noexcept;
+  std::uint32_t own_lane(std::uint64_t start, std::uint64_t end, MmapBuffer& out) noexcept;
   void set_thread(std::uint32_t thread) noexcept;
   [[nodiscard]] std::uint64_t in_units(std::uint64_t ns) const noexcept;
 
@@ -116,14 +117,14 @@ class Encoder {
   };
 
   Process process_;
-  const record::Timeline& timeline_;
+  const record::ClockMap& clock_map_;
   std::atomic<std::uint64_t>& next_id_;
   NameTable names_;
   Stems stems_;
-  Text spare_;  // the front of a line that is not among them
+  MmapBuffer spare_;  // the front of a line that is not among them
   Shape spare_shape_{};
   Nesting nesting_;
-  Text lane_ends_;  // of LaneEnd, for spans that cross others
+  MmapBuffer lane_ends_;  // of LaneEnd, for spans that cross others
   std::uint64_t lines_ = 0;
   std::uint64_t metadata_lines_ = 0;
   std::uint64_t files_ = 0;

@@ -49,7 +49,7 @@ char* Encoder::own_args(char* p, std::string_view phase) noexcept {
 }
 
 bool Encoder::metadata(const Head& head, const std::byte* args, const std::byte* end,
-                       Text& out) noexcept {
+                       MmapBuffer& out) noexcept {
   Fields fields(args, end);
   Field value;
   Field key;
@@ -95,7 +95,7 @@ bool Encoder::foreign_thread(Fields& fields, const std::byte*& args) noexcept {
 }
 
 // The lane, shown as a thread of its own beside the real one, on which a crossing span fits.
-std::uint32_t Encoder::own_lane(std::uint64_t start, std::uint64_t end, Text& out) noexcept {
+std::uint32_t Encoder::own_lane(std::uint64_t start, std::uint64_t end, MmapBuffer& out) noexcept {
   const std::size_t count = lane_ends_.size() / sizeof(LaneEnd);
   auto* lanes = reinterpret_cast<LaneEnd*>(lane_ends_.data());
   std::uint32_t number_of_thread = 0;
@@ -127,7 +127,7 @@ std::uint32_t Encoder::own_lane(std::uint64_t start, std::uint64_t end, Text& ou
   return shown;
 }
 
-bool Encoder::lost(std::uint64_t events, std::uint64_t at_ns, Text& out) noexcept {
+bool Encoder::lost(std::uint64_t events, std::uint64_t at_ns, MmapBuffer& out) noexcept {
   if (!room(out, kFixedPart)) return false;
   set_thread(process_.pid);
   char* p = own_line(out.end(), "lost", 0);
@@ -141,13 +141,13 @@ bool Encoder::lost(std::uint64_t events, std::uint64_t at_ns, Text& out) noexcep
   return true;
 }
 
-bool Encoder::end(const End& what, Text& out) noexcept {
+bool Encoder::end(const End& what, MmapBuffer& out) noexcept {
   if (!room(out, kFixedPart)) return false;
   set_thread(process_.pid);
   char* p = own_line(out.end(), "end", 0);
   p = put(p, ",\"ts\":");
   const std::uint64_t seen =
-      last_time_ != 0 ? last_time_ : in_units(timeline_.to_ns(timeline_.until));
+      last_time_ != 0 ? last_time_ : in_units(clock_map_.to_ns(clock_map_.until));
   p = number(p, what.at_ns == 0 ? seen : in_units(what.at_ns));
   p = put(p, ",\"dur\":0");
   p = own_args(p, "X");
@@ -161,8 +161,8 @@ bool Encoder::end(const End& what, Text& out) noexcept {
     p = number(p, what.lost);
   }
   if (what.recovered) p = put(p, ",\"recovered\":true");
-  if (what.details && what.traffic != nullptr) {
-    const Traffic& t = *what.traffic;
+  if (what.details && what.totals != nullptr) {
+    const IoTotals& t = *what.totals;
     p = put(p, ",\"cpu_us\":");
     p = number(p, t.cpu_us);
     const struct {

@@ -78,7 +78,7 @@ class Stems {
   static bool make(Stem& stem, const record::Head& head, std::uint32_t thread,
                    std::string_view where, const NameTable& names) noexcept;
 
-  Text memory_;  // of Stem: zeros, and no page of it before it is needed
+  MmapBuffer memory_;  // of Stem: zeros, and no page of it before it is needed
 };
 
 }  // namespace dft::sink

@@ -8,12 +8,12 @@
 
 namespace dft::sink {
 
-class Text {
+class MmapBuffer {
  public:
-  Text() = default;
-  ~Text() { free(); }
-  Text(const Text&) = delete;
-  Text& operator=(const Text&) = delete;
+  MmapBuffer() = default;
+  ~MmapBuffer() { free(); }
+  MmapBuffer(const MmapBuffer&) = delete;
+  MmapBuffer& operator=(const MmapBuffer&) = delete;
 
   // Room for n more bytes; false when there is no memory.
   [[nodiscard]] bool ensure(std::size_t n) noexcept { return capacity_ - size_ >= n || enlarge(n); }

@@ -40,8 +40,8 @@ class NameTable {
   };
 
   std::uint32_t version_ = 1;
-  Text escaped_;  // with kStep bytes of room behind its end
-  Text places_;   // of Place, indexed by id
+  MmapBuffer escaped_;  // with kStep bytes of room behind its end
+  MmapBuffer places_;   // of Place, indexed by id
 };
 
 }  // namespace dft::sink

@@ -46,7 +46,7 @@ class Nesting {
   Line* find(std::uint32_t thread) noexcept;
 
   Line* current_ = nullptr;  // threads come in chunks
-  Text lines_;               // of Line: the sink's own memory, not the program's heap
+  MmapBuffer lines_;         // of Line: the sink's own memory, not the program's heap
 };
 
 }  // namespace dft::sink

@@ -5,6 +5,7 @@
 
 #include "base/message.hpp"
 #include "buffer/lane.hpp"
+#include "buffer/transaction.hpp"
 #include "record/clock.hpp"
 #include "sink/trace_file.hpp"
 
@@ -17,18 +18,28 @@ using buffer::ChunkState;
 constexpr std::uint64_t kRetryNs = 100'000'000;
 
 bool is(const ChunkHead& chunk, ChunkState state) {
-  return chunk.state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(state);
+  return chunk.state.load(std::memory_order_acquire) == state;
 }
 
-// `committed` goes first: a death in between leaves a chunk with nothing to drain, not one to drain
-// again.
+// `committed` first: a death in between leaves a chunk with nothing to drain, not one to drain twice.
 void set_free(ChunkHead& chunk) {
   chunk.committed.store(0, std::memory_order_release);
   chunk.drained.store(0, std::memory_order_release);
-  chunk.state.store(static_cast<std::uint32_t>(ChunkState::kFree), std::memory_order_release);
+  chunk.state.store(ChunkState::kFree, std::memory_order_release);
 }
 
 }  // namespace
+
+// One block: its text, and what it holds.
+struct Sink::Block {
+  std::string_view text;
+  std::uint64_t lines = 0;
+  std::uint64_t metadata = 0;  // of the lines, those that are no events
+  std::uint64_t files = 0;     // of those, FH lines of calls
+  std::uint64_t lost = 0;      // events lost so far
+  std::uint64_t damaged = 0;   // chunks that ended in a record that cannot be one
+  bool ends = false;           // the end record is in it
+};
 
 // What goes into one block, oldest chunk first.
 struct Sink::Batch {
@@ -67,7 +78,7 @@ Sink::Sink(buffer::Spool& spool, const char* directory, std::size_t block) noexc
     : spool_(spool),
       encoder_({spool.head().owner.pid, spool.head().host_hash, spool.head().time_divisor_log10,
                 (spool.head().flags & buffer::kNoThreadIds) == 0},
-               spool.timeline(), spool.head().next_id),
+               spool.clock_map(), spool.head().next_id),
       gzip_(spool.head().compression_level),
       block_(block) {
   std::strcpy(directory_, directory);
@@ -98,30 +109,33 @@ void Sink::read_names() noexcept {
   });
 }
 
-bool Sink::drain(Scope scope) noexcept {
+bool Sink::drain(Scope scope, const Ending* ending) noexcept {
   for (bool more = true; more;)
-    if (!write_batch(scope, &more)) return false;
+    if (!write_batch(scope, ending, &more)) return false;
   return true;
 }
 
-bool Sink::write_batch(Scope scope, bool* more) noexcept {
+bool Sink::write_one_block(bool* more) noexcept { return write_batch(Scope::kFull, nullptr, more); }
+
+bool Sink::write_batch(Scope scope, const Ending* ending, bool* more) noexcept {
   *more = false;
   if (closed_.load()) return true;
   Batch batch;
   const bool any = collect(scope, batch);
   const buffer::SpoolHead& head = spool_.head();
-  const bool opening =
+  const bool opens_or_ends =
       scope == Scope::kEverything &&
-      (head.trace_lines == 0 || (finishing_ && (head.flags & buffer::kEnded) == 0));
-  const bool news = head.lost.load() > head.lost_written && scope == Scope::kEverything;
-  if (!any && !opening && !news) return true;
+      (head.trace_lines == 0 || (ending != nullptr && (head.flags & buffer::kEnded) == 0));
+  const bool has_losses = scope == Scope::kEverything && head.lost.load() > head.lost_written;
+  if (!any && !opens_or_ends && !has_losses) return true;
   const std::uint64_t now = record::monotonic_ns();
   if (now < retry_at_ && scope == Scope::kFull) return false;
-  if (!recovering_) spool_.timeline().follow();
+  if (ending == nullptr || !ending->recovered) spool_.clock_map().follow();
   read_names();
   *more = batch.more;
   const std::uint32_t wanted = batch.count;
-  if (!write_block(batch)) {
+  last_error_ = write_block(batch, ending);
+  if (last_error_ != 0) {
     retry_at_ = last_error_ == -EMFILE ? 0 : now + kRetryNs;
     return false;
   }
@@ -129,16 +143,12 @@ bool Sink::write_batch(Scope scope, bool* more) noexcept {
   return true;
 }
 
-// Encodes the batch, as much of it as one block takes, and puts it into the file. The intent is
-// written first and the chunks move on last, so that a death at any instant leaves enough to do it
-// over.
-bool Sink::write_block(Batch& batch) noexcept {
-  buffer::SpoolHead& head = spool_.head();
-  last_error_ = -ENOMEM;  // every way out but the last, unless it says otherwise
+// As much of the batch as one block takes, and what else the file is due: the preamble, losses, the
+// end record. Shortens the batch to what the block holds. False without memory.
+bool Sink::encode_block(Batch& batch, const Ending* ending, Block& block) noexcept {
+  const buffer::SpoolHead& head = spool_.head();
   text_.resize(0);
   encoder_.set_lines(0);
-  std::uint64_t lines = 0;
-  std::uint64_t metadata = 0;
   const std::uint64_t metadata_before = encoder_.metadata_lines();
   const std::uint64_t files_before = encoder_.files();
   if (head.trace_lines == 0) {
@@ -146,15 +156,14 @@ bool Sink::write_block(Batch& batch) noexcept {
     // A preamble that was to continue a file, which then went away, now opens one.
     if (head.trace_size == 0 && !preamble.starts_with('[') && !text_.append("[\n")) return false;
     if (!text_.append(preamble)) return false;
-    lines = metadata = head.preamble_lines;
+    block.lines = block.metadata = head.preamble_lines;
   }
-  std::uint64_t lost = head.lost.load();
-  if (lost > head.lost_written) {
-    const std::uint64_t now = record::monotonic_ns() + spool_.timeline().wall_offset;
-    if (!encoder_.lost(lost - head.lost_written, now, text_)) return false;
+  block.lost = head.lost.load();
+  if (block.lost > head.lost_written) {
+    const std::uint64_t now = record::monotonic_ns() + spool_.clock_map().wall_offset;
+    if (!encoder_.lost(block.lost - head.lost_written, now, text_)) return false;
   }
   std::uint32_t used = 0;
-  std::uint64_t damaged = 0;
   while (used < batch.count && (used == 0 || text_.size() < block_)) {
     const Batch::Entry& e = batch.entry[used];
     const std::size_t before = text_.size();
@@ -167,75 +176,66 @@ bool Sink::write_block(Batch& batch) noexcept {
       encoder_.set_lines(lines_before);
       break;
     }
-    damaged += result == Encoder::Result::kBadRecord ? 1 : 0;
+    block.damaged += result == Encoder::Result::kBadRecord ? 1 : 0;
     ++used;
   }
-  const bool last = finishing_ && used == batch.count && !batch.more;
+  block.ends = ending != nullptr && used == batch.count && !batch.more;
   batch.count = used;
-  lines += encoder_.lines();
-  if (last) {
-    const std::uint64_t now = recovering_ ? 0 : spool_.timeline().to_ns(record::ticks());
-    // Damage that was found just now has no line of its own any more.
-    lost += damaged;
-    damaged = 0;
-    if (!encoder_.end({head.trace_lines + lines, lost, now, recovering_, details_, traffic_},
+  block.lines += encoder_.lines();
+  if (block.ends) {
+    const std::uint64_t now = ending->recovered ? 0 : spool_.clock_map().to_ns(record::ticks());
+    // Damage found just now has no later line of its own: the end record counts it.
+    block.lost += block.damaged;
+    block.damaged = 0;
+    if (!encoder_.end({head.trace_lines + block.lines, block.lost, now, ending->recovered,
+                       ending->details, ending->totals},
                       text_)) {
       return false;
     }
-    ++lines;
-    ++metadata;
+    ++block.lines;
+    ++block.metadata;
   }
-  metadata += encoder_.metadata_lines() - metadata_before;
-  std::string_view block = text_.view();
-  if ((head.flags & buffer::kCompressed) != 0) {
-    if (!gzip_.member(block, static_cast<std::uint32_t>(lines), member_)) return false;
-    block = member_.view();
-  }
-  buffer::Intent& intent = head.intent;
-  intent.from = head.trace_size;
-  intent.to = head.trace_size + block.size();
-  intent.lines = head.trace_lines + lines;
-  intent.metadata = head.trace_metadata + metadata;
-  intent.files = head.trace_files + encoder_.files() - files_before;
-  intent.lost = lost;
-  intent.entries = used;
-  intent.ends = last ? 1 : 0;
-  for (std::uint32_t i = 0; i < used; ++i)
-    intent.entry[i] = {batch.entry[i].offset, batch.entry[i].to};
-  const std::uint64_t number = head.applied_number.load() + 1;
-  head.intent_number.store(number, std::memory_order_release);
+  block.metadata += encoder_.metadata_lines() - metadata_before;
+  block.files = encoder_.files() - files_before;
+  block.text = text_.view();
+  if ((head.flags & buffer::kCompressed) == 0) return true;
+  if (!gzip_.member(block.text, static_cast<std::uint32_t>(block.lines), member_)) return false;
+  block.text = member_.view();
+  return true;
+}
 
+// Encodes a block and moves it into the file, once (buffer/transaction.hpp). 0, or -errno: then the
+// records stay in the spool.
+int Sink::write_block(Batch& batch, const Ending* ending) noexcept {
+  Block block;
+  if (!encode_block(batch, ending, block)) return -ENOMEM;
+  buffer::SpoolHead& head = spool_.head();
+  buffer::Transaction transaction(head);
+  for (std::uint32_t i = 0; i < batch.count; ++i)
+    transaction.add(batch.entry[i].offset, batch.entry[i].to);
+  transaction.announce(
+      {block.text.size(), block.lines, block.metadata, block.files, block.lost, block.ends});
   FileState file{head.trace_inode, head.trace_size};
-  const int error = append(directory_, head.trace_name, block, file, head.file_mode & 0777);
+  const int error = append(directory_, head.trace_name, block.text, file, head.file_mode & 0777);
   if (error != 0) {
-    head.intent_number.store(number - 1, std::memory_order_release);
-    last_error_ = error;
-    return false;
+    transaction.withdraw();
+    return error;
   }
-  head.trace_inode = file.inode;
-  head.done_number.store(number, std::memory_order_release);
-  head.trace_size = intent.to;
-  head.trace_lines = intent.lines;
-  head.trace_metadata = intent.metadata;
-  head.trace_files = intent.files;
-  head.lost_written = lost;
-  if (last) head.flags |= buffer::kEnded;
-  for (std::uint32_t i = 0; i < used; ++i) {
+  transaction.commit(file.inode);
+  transaction.apply([&](std::uint32_t i) {
     batch.entry[i].chunk->drained.store(batch.entry[i].to, std::memory_order_release);
-  }
-  head.applied_number.store(number, std::memory_order_release);
-  for (std::uint32_t i = 0; i < used; ++i) {
+  });
+  for (std::uint32_t i = 0; i < batch.count; ++i) {
     ChunkHead& chunk = *batch.entry[i].chunk;
     if (is(chunk, ChunkState::kFull) && chunk.committed.load() == batch.entry[i].to)
       set_free(chunk);
   }
-  if (damaged != 0) spool_.add_lost(damaged);
-  if (last) head.lost.store(lost);
+  if (block.damaged != 0) spool_.add_lost(block.damaged);
+  if (block.ends) head.lost.store(block.lost);
   heartbeat();
   blocks_.fetch_add(1);
   notice();
-  last_error_ = 0;
-  return true;
+  return 0;
 }
 
 void Sink::notice() noexcept {
@@ -258,8 +258,7 @@ bool Sink::is_unused() noexcept {
   bool unused = spool_.head().trace_lines == 0 && spool_.head().lost.load() == 0;
   spool_.each_chunk([&](ChunkHead& chunk, std::uint64_t) {
     const auto state = chunk.state.load();
-    const bool holds = state == static_cast<std::uint32_t>(buffer::ChunkState::kOwned) ||
-                       state == static_cast<std::uint32_t>(buffer::ChunkState::kFull);
+    const bool holds = state == buffer::ChunkState::kOwned || state == buffer::ChunkState::kFull;
     unused &= !holds || chunk.committed.load() == 0;
   });
   return unused;
@@ -272,7 +271,7 @@ void Sink::heartbeat() noexcept {
   spool_.head().heartbeat.store(static_cast<std::uint64_t>(wall.tv_sec));
 }
 
-bool Sink::make_room() noexcept {
+bool Sink::reclaim_or_drop() noexcept {
   const std::uint64_t before = blocks_.load();
   {
     Locked locked(lock_);
@@ -281,11 +280,11 @@ bool Sink::make_room() noexcept {
     Batch batch;
     if (!collect(Scope::kFull, batch)) return false;
     bool more = false;
-    if (write_batch(Scope::kFull, &more) && blocks_.load() != before) return true;
+    if (write_one_block(&more) && blocks_.load() != before) return true;
   }
   if (last_error_ == -EMFILE && wait_for_writer(before)) return true;
   Locked locked(lock_);
-  give_up_oldest();
+  drop_oldest();
   return true;
 }
 
@@ -295,7 +294,7 @@ bool Sink::wait_for_writer(std::uint64_t before) noexcept {
   return blocks_.load() != before;
 }
 
-void Sink::give_up_oldest() noexcept {
+void Sink::drop_oldest() noexcept {
   Batch batch;
   if (!collect(Scope::kFull, batch)) return;
   ChunkHead& chunk = *batch.entry[0].chunk;
@@ -303,32 +302,28 @@ void Sink::give_up_oldest() noexcept {
   spool_.add_lost(events);
   buffer::g_losses.fetch_add(1);
   set_free(chunk);
-  tell("events are being lost, and counted");
+  report_once("events are being lost, and counted");
 }
 
-// One line for a process, however many things go wrong: the first that the user has to know of.
-void Sink::tell(const char* what) noexcept {
-  if (told_) return;
-  told_ = true;
+// One line per process, however many things go wrong: the first that the user has to know of.
+void Sink::report_once(const char* consequence) noexcept {
+  if (reported_) return;
+  reported_ = true;
   const char* why =
       last_error_ == -ESTALE ? "it was removed or replaced during the run" : reason(last_error_);
-  say("%.300s/%s cannot be written: %s; %s", directory_, spool_.head().trace_name, why, what);
+  say("%.300s/%s cannot be written: %s; %s", directory_, spool_.head().trace_name, why,
+      consequence);
 }
 
-bool Sink::finish(bool details, bool recovered, const Encoder::Traffic* traffic) noexcept {
+bool Sink::finish(const Ending& ending) noexcept {
   if (closed_.load()) return true;
   retry_at_ = 0;
-  recovering_ = recovered;
-  details_ = details;
-  traffic_ = traffic;
-  finishing_ = true;
-  bool done = drain(Scope::kEverything);
-  // Threads that go on recording while the program ends could keep this going for ever.
+  bool done = drain(Scope::kEverything, &ending);
+  // Bounded: threads that go on recording while the program ends could keep this going forever.
   for (int i = 0; done && i < 16 && (spool_.head().flags & buffer::kEnded) == 0; ++i) {
-    done = drain(Scope::kEverything);
+    done = drain(Scope::kEverything, &ending);
   }
-  if (!done) tell("its last events stay in the spool beside it, for `dftracer recover`");
-  traffic_ = nullptr;
+  if (!done) report_once("its last events stay in the spool beside it, for `dftracer recover`");
   abandon();
   return done;
 }

@@ -20,52 +20,64 @@ class Sink {
   static Sink* create(buffer::Spool& spool, const char* directory, std::size_t block) noexcept;
 
   enum class Scope { kFull, kEverything };
-  // Drains chunks in the order in which they were taken. True when all in scope is in the file.
-  bool drain(Scope scope) noexcept;
-  // One block of it. `more`: there is another.
-  bool write_batch(Scope scope, bool* more) noexcept;
-  // For a thread that found no free chunk: writes one block, or, where nothing can be written,
-  // gives up the oldest chunk and counts its events. False when no chunk came free.
-  bool make_room() noexcept;
-  // Writes the end record after draining everything; closes. True when nothing is left in the
-  // spool. `recovered`: by somebody else, after the owner's death.
-  bool finish(bool details, bool recovered, const Encoder::Traffic* traffic = nullptr) noexcept;
-  // Drops all memory without writing: the spool now belongs to nobody, or to a recoverer.
+  // Drains chunks in the order in which they were taken. False if some could not be written: their
+  // records stay in the spool.
+  [[nodiscard]] bool drain(Scope scope) noexcept { return drain(scope, nullptr); }
+  // One block of the full chunks. `more`: there is another. False if it could not be written.
+  [[nodiscard]] bool write_one_block(bool* more) noexcept;
+  // For a thread that found no free chunk: writes one block, or, where nothing can be written, drops
+  // the oldest chunk and counts its events. False if no chunk came free.
+  [[nodiscard]] bool reclaim_or_drop() noexcept;
+
+  // How a trace ends.
+  struct Ending {
+    bool details = true;
+    bool recovered = false;            // by another process, after the owner's death
+    const IoTotals* totals = nullptr;  // null if unknown
+  };
+  // Writes the end record after draining everything; closes. False if something stays in the spool.
+  [[nodiscard]] bool finish(const Ending& ending) noexcept;
+  // Frees all memory without writing: the spool is left to a recoverer.
   void abandon() noexcept;
 
-  // Gives the object's memory back; nobody else may know it.
+  // Frees the object itself; no other thread may hold it.
   void discard() noexcept;
-  // A sign of life for those who cannot see the process.
+  // A sign of life, for recoverers that cannot see the process.
   void heartbeat() noexcept;
 
   [[nodiscard]] bool has_full_chunks() noexcept;
   // Nothing has been written, and there is nothing to write.
   [[nodiscard]] bool is_unused() noexcept;
-  // For those who wait for room: the blocks written, and a word that changes with each, and with
-  // notice().
+  // For threads that wait for room: the blocks written, and a futex word that changes with each, and
+  // with notice().
   [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_.load(); }
   [[nodiscard]] std::uint32_t progress() const noexcept { return progress_.load(); }
   void wait(std::uint32_t seen, long timeout_ns) noexcept;
   void notice() noexcept;
-  [[nodiscard]] bool told() const noexcept { return told_; }
+  // A failure to write has been reported to the user.
+  [[nodiscard]] bool has_reported() const noexcept { return reported_; }
   Lock& lock() noexcept { return lock_; }
   [[nodiscard]] bool closed() const noexcept { return closed_.load(); }
 
  private:
   Sink(buffer::Spool& spool, const char* directory, std::size_t block) noexcept;
   struct Batch;
+  struct Block;
   bool collect(Scope scope, Batch& batch) noexcept;
-  bool write_block(Batch& batch) noexcept;
+  bool drain(Scope scope, const Ending* ending) noexcept;
+  bool write_batch(Scope scope, const Ending* ending, bool* more) noexcept;
+  bool encode_block(Batch& batch, const Ending* ending, Block& block) noexcept;
+  int write_block(Batch& batch, const Ending* ending) noexcept;
   void read_names() noexcept;
-  void give_up_oldest() noexcept;
-  void tell(const char* what) noexcept;
+  void drop_oldest() noexcept;
+  void report_once(const char* consequence) noexcept;
   bool wait_for_writer(std::uint64_t before) noexcept;
 
   buffer::Spool& spool_;
   Encoder encoder_;
   Gzip gzip_;
-  Text text_;
-  Text member_;
+  MmapBuffer text_;
+  MmapBuffer member_;
   std::size_t block_;
   Lock lock_;
   std::atomic<bool> closed_{false};
@@ -73,11 +85,7 @@ class Sink {
   std::atomic<std::uint32_t> progress_{0};
   std::atomic<std::uint32_t> waiting_{0};
   int last_error_ = 0;
-  bool recovering_ = false;
-  bool finishing_ = false;
-  bool details_ = true;
-  const Encoder::Traffic* traffic_ = nullptr;  // while finishing
-  bool told_ = false;
+  bool reported_ = false;
   std::uint64_t retry_at_ = 0;
   char directory_[4096];
 };

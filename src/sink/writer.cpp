@@ -200,7 +200,7 @@ void Writer::work_off() noexcept {
     // ever.
     bool more = true;
     for (int blocks = 0; more && blocks < kMostBlocks && !stopping_.load(); ++blocks)
-      if (!sink_.write_batch(Sink::Scope::kFull, &more) || is_sent_away()) break;
+      if (!sink_.write_one_block(&more) || is_sent_away()) break;
   }
   rounds_.fetch_add(1);
   sink_.notice();

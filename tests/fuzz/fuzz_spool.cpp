@@ -99,7 +99,7 @@ void fill_chunk(std::byte* image, std::uint32_t index, ChunkState state, const s
   chunk->size = kSmallChunk;
   chunk->thread.store(70 + index);
   chunk->sequence.store(index);
-  chunk->state.store(static_cast<std::uint32_t>(state));
+  chunk->state.store(state);
   chunk->committed.store(bytes.size());
   std::memcpy(dft::buffer::payload(*chunk), bytes.data(), bytes.size());
 }
@@ -121,7 +121,7 @@ void build(std::byte* image) {
   head->segments.store(2);
   head->segment[0] = {kChunksAt, kSmallChunk, 3};
   head->segment[1] = {kChunksAt + 3 * kSmallChunk, kSmallChunk, 1};
-  auto* line = reinterpret_cast<dft::record::Timeline*>(image + dft::buffer::kTimelineOffset);
+  auto* line = reinterpret_cast<dft::record::ClockMap*>(image + dft::buffer::kClockMapOffset);
   line->count = 2;
   line->knots[0] = {0, 1000, std::uint64_t{1} << 32};
   line->knots[1] = {500, 1500, std::uint64_t{1} << 31};
@@ -216,13 +216,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (spool == nullptr) return 0;
   // As the recoverer goes on from here.
   SpoolHead& head = spool->head();
-  spool->timeline().settle(false);
+  spool->clock_map().settle(false);
   const int error =
       dft::sink::cut_back(workspace.path(), head.trace_name, {head.trace_inode, head.trace_size});
   if (error != 0) head.trace_size = head.trace_lines = 0;
   dft::sink::Sink* sink = dft::sink::Sink::create(*spool, workspace.path(), 4096);
   if (sink == nullptr) std::abort();
-  sink->finish(true, true);
+  (void)sink->finish({.recovered = true});
   workspace.check_and_clear();
   sink->discard();
   spool->discard();

@@ -105,7 +105,7 @@ OURS = ("_ZN3dft", "_ZNK3dft", "_ZGR", "_GLOBAL_OFFSET_TABLE_", "isal_")
 # What starts the thread runs on the program's.
 STARTING = {
     "writer": ("pthread_",),
-    "bare_thread": ("dl_iterate_phdr", "gnu_get_libc_version", "__libc_single_threaded",
+    "raw_thread": ("dl_iterate_phdr", "gnu_get_libc_version", "__libc_single_threaded",
         "__errno_location"),
 }  # fmt: skip
 

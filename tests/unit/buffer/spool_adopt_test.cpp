@@ -180,7 +180,7 @@ TEST_CASE("damage inside one chunk costs that chunk only") {
   }
   SUBCASE("a state that there is not") {
     const Image image(good);
-    image.chunk(kChunkAt).state.store(99);
+    image.chunk(kChunkAt).state.store(static_cast<dft::buffer::ChunkState>(99));
     adopt(image);
     CHECK(state_of(image.chunk(kChunkAt)) == ChunkState::kFull);
   }

@@ -7,12 +7,12 @@
 #include <random>
 #include <vector>
 
+using dft::record::ClockMap;
 using dft::record::g_counter_clock;
 using dft::record::Knot;
 using dft::record::monotonic_ns;
 using dft::record::read_moment;
 using dft::record::ticks;
-using dft::record::Timeline;
 
 namespace {
 
@@ -28,8 +28,8 @@ class Clock {
   bool before_;
 };
 
-std::unique_ptr<Timeline> fresh(std::uint64_t guess = 0) {
-  auto line = std::make_unique<Timeline>();
+std::unique_ptr<ClockMap> fresh(std::uint64_t guess = 0) {
+  auto line = std::make_unique<ClockMap>();
   line->start(guess);
   return line;
 }
@@ -42,7 +42,7 @@ void pass(std::uint64_t ns) {
 }
 
 // The line at a knot's tick is the knot, seen from the stretch before it as well.
-void check_continuous(const Timeline& line) {
+void check_continuous(const ClockMap& line) {
   for (std::uint32_t i = 0; i < line.count; ++i) {
     const Knot& knot = line.knots[i];
     CHECK(line.to_ns(knot.tick) == knot.ns);
@@ -57,7 +57,7 @@ void check_continuous(const Timeline& line) {
   }
 }
 
-std::vector<std::uint64_t> some_ticks(const Timeline& line, std::mt19937_64& random) {
+std::vector<std::uint64_t> some_ticks(const ClockMap& line, std::mt19937_64& random) {
   std::vector<std::uint64_t> list;
   for (int i = 0; i < 200; ++i) {
     list.push_back(line.first.tick + random() % (line.until - line.first.tick + 1));
@@ -191,14 +191,14 @@ TEST_CASE("a full table of knots is left as it is") {
   pass(10000);
   line->follow();
   const Knot wrong{line->until, line->to_ns(line->until), line->rate() * 2};
-  for (std::uint32_t i = 1; i < Timeline::kKnots; ++i) line->knots[i] = wrong;
-  line->count = Timeline::kKnots;
+  for (std::uint32_t i = 1; i < ClockMap::kKnots; ++i) line->knots[i] = wrong;
+  line->count = ClockMap::kKnots;
   pass(100000);
   line->follow();
-  CHECK(line->count == Timeline::kKnots);
-  line->count = Timeline::kKnots - 1;  // a bend takes two
+  CHECK(line->count == ClockMap::kKnots);
+  line->count = ClockMap::kKnots - 1;  // a bend takes two
   line->follow();
-  CHECK(line->count == Timeline::kKnots - 1);
+  CHECK(line->count == ClockMap::kKnots - 1);
 }
 
 TEST_CASE("a guess from the parent serves until the rate is measured") {
@@ -244,7 +244,7 @@ TEST_CASE("settle gives a line that never followed a rate") {
 }
 
 TEST_CASE("settle mends an impossible number of knots") {
-  for (const std::uint32_t count : {0u, Timeline::kKnots + 1, ~0u}) {
+  for (const std::uint32_t count : {0u, ClockMap::kKnots + 1, ~0u}) {
     const auto line = fresh();
     line->count = count;
     line->settle(true);
@@ -257,7 +257,7 @@ TEST_CASE("knots in disorder give some time, and no read past their end") {
   std::mt19937_64 random(3);
   const auto line = fresh();
   for (Knot& knot : line->knots) knot = {random(), random(), random()};
-  for (const std::uint32_t count : {1u, 2u, 3u, Timeline::kKnots}) {
+  for (const std::uint32_t count : {1u, 2u, 3u, ClockMap::kKnots}) {
     line->count = count;
     for (int i = 0; i < 100; ++i) (void)line->to_ns(random());
     (void)line->to_ns(0);

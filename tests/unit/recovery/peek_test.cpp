@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kName = ".t.pfw.spool";
 
-std::vector<std::uint64_t> ids_of(const dft::sink::Text& text, const Peeked& peeked) {
+std::vector<std::uint64_t> ids_of(const dft::sink::MmapBuffer& text, const Peeked& peeked) {
   return event_ids(std::string(text.view().substr(peeked.opening)));
 }
 
@@ -30,7 +30,7 @@ TEST_CASE("peek shows what a living process has recorded, drained or not") {
   ChunkHead* chunk = spool->take(10, true, 77);
   for (std::uint64_t id = 1; id <= 5; ++id) fixture::put(*chunk, fixture::make_span(id));
   Peeked peeked;
-  dft::sink::Text text;
+  dft::sink::MmapBuffer text;
   REQUIRE(peek(directory.path(), kName, peeked, text) == 0);
   CHECK(peeked.pid == static_cast<std::uint32_t>(::getpid()));
   CHECK(peeked.life == 0);
@@ -67,8 +67,8 @@ TEST_CASE("peek beside a writer sees whole records only") {
     while (!done.load()) {
       if (fixture::put(*chunk, fixture::make_span(++id))) continue;
       fixture::set_state(*chunk, ChunkState::kFull);
-      sink->drain(dft::sink::Sink::Scope::kEverything);
-      sink->drain(dft::sink::Sink::Scope::kEverything);  // the second sets the drained one free
+      (void)sink->drain(dft::sink::Sink::Scope::kEverything);
+      (void)sink->drain(dft::sink::Sink::Scope::kEverything);  // the second sets the drained one free
       chunk = spool->take(10, true, 77);
       if (chunk == nullptr) return;
       fixture::put(*chunk, fixture::make_span(id));
@@ -78,7 +78,7 @@ TEST_CASE("peek beside a writer sees whole records only") {
   std::uint64_t newest = 0;
   for (int i = 0; i < 300; ++i) {
     Peeked peeked;
-    dft::sink::Text text;
+    dft::sink::MmapBuffer text;
     CHECK(peek(directory.path(), kName, peeked, text) == 0);
     const std::vector<std::uint64_t> ids = ids_of(text, peeked);
     // A chunk that is filled anew meanwhile is left out, so there may be gaps and old ones.
@@ -94,7 +94,7 @@ TEST_CASE("peek beside a writer sees whole records only") {
 TEST_CASE("peek refuses what is no spool") {
   const fixture::TemporaryDirectory directory;
   Peeked peeked;
-  dft::sink::Text text;
+  dft::sink::MmapBuffer text;
   CHECK(peek(directory.path(), kName, peeked, text) == -ENOENT);
   fixture::write_file(directory / kName, "");
   CHECK(peek(directory.path(), kName, peeked, text) == -EAGAIN);

@@ -12,7 +12,7 @@ using dft::buffer::ChunkHead;
 using dft::buffer::ChunkState;
 using dft::buffer::Spool;
 using dft::recovery::Found;
-using dft::recovery::kNoteStart;
+using dft::recovery::kSpoolPointerStart;
 using dft::recovery::Outcome;
 using dft::recovery::recover_directory;
 using dft::recovery::recover_spool;
@@ -37,7 +37,7 @@ void dead_spool(const std::string& path, const char* trace) {
   const int result = fixture::in_child([&] {
     Spool* spool = fixture::make_spool(path, trace);
     if (spool == nullptr) return 1;
-    spool->head().note_key = kNoteKey;
+    spool->head().pointer_key = kNoteKey;
     ChunkHead* chunk = spool->take(10, true, 77);
     for (std::uint64_t id = 1; id <= 100; ++id) fixture::put(*chunk, fixture::make_span(id));
     ::kill(::getpid(), SIGKILL);
@@ -54,7 +54,7 @@ Outcome recover(const TemporaryDirectory& directory, const char* name, bool forc
 }
 
 void write_note(const std::string& path, const std::string& spool) {
-  write_file(path, std::string(kNoteStart) + spool + "\n0000000000001234\n");
+  write_file(path, std::string(kSpoolPointerStart) + spool + "\n0000000000001234\n");
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ TEST_CASE("the note of a spool in use stays") {
   const TemporaryDirectory elsewhere;
   Spool* spool = fixture::make_spool(elsewhere / "dftracer-1.spool", "t.pfw");
   REQUIRE(spool != nullptr);
-  spool->head().note_key = kNoteKey;
+  spool->head().pointer_key = kNoteKey;
   write_note(directory / ".t.pfw.spool", elsewhere / "dftracer-1.spool");
   CHECK(recover(directory, ".t.pfw.spool") == Outcome::kAlive);
   CHECK(fixture::exists(directory / ".t.pfw.spool"));
@@ -164,7 +164,7 @@ TEST_CASE("a note that names another spool, or an empty one, touches neither") {
       CAPTURE(victim);
       CAPTURE(key);
       write_file(directory / ".t.pfw.spool",
-                 std::string(kNoteStart) + (directory / victim) + "\n" + key);
+                 std::string(kSpoolPointerStart) + (directory / victim) + "\n" + key);
       for (const bool force : {false, true})
         CHECK(recover(directory, ".t.pfw.spool", force) != Outcome::kRecovered);
       CHECK(read_file(directory / "real.spool") == before);
@@ -183,15 +183,15 @@ TEST_CASE("a note cannot be used to reach another file") {
   REQUIRE(::symlink("victim.spool", (directory / "link.spool").c_str()) == 0);
   const std::string long_path = "/" + std::string(5000, 'x') + ".spool";
   const std::string notes[] = {
-      std::string(kNoteStart) + (directory / "victim") + "\n",  // not a spool's name
-      std::string(kNoteStart) + "victim.spool\n",               // not absolute
-      std::string(kNoteStart) + (directory / "victim.spool"),   // no end of line
-      std::string(kNoteStart) + (directory / "link.spool") + "\n",
-      std::string(kNoteStart) + (directory / "victim.spool") + "\n",
-      std::string(kNoteStart) + long_path + "\n",
-      std::string(kNoteStart) + "/\n",
-      std::string(kNoteStart),
-      std::string(kNoteStart) + "/" + std::string("\0.spool\n", 8),
+      std::string(kSpoolPointerStart) + (directory / "victim") + "\n",  // not a spool's name
+      std::string(kSpoolPointerStart) + "victim.spool\n",               // not absolute
+      std::string(kSpoolPointerStart) + (directory / "victim.spool"),   // no end of line
+      std::string(kSpoolPointerStart) + (directory / "link.spool") + "\n",
+      std::string(kSpoolPointerStart) + (directory / "victim.spool") + "\n",
+      std::string(kSpoolPointerStart) + long_path + "\n",
+      std::string(kSpoolPointerStart) + "/\n",
+      std::string(kSpoolPointerStart),
+      std::string(kSpoolPointerStart) + "/" + std::string("\0.spool\n", 8),
   };
   for (const std::string& note : notes) {
     CAPTURE(note.substr(0, 100));

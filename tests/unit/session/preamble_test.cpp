@@ -8,8 +8,8 @@
 #include "support/fixture.hpp"
 #include "support/strict_json.hpp"
 
-using dft::session::Facts;
 using dft::session::Preamble;
+using dft::session::ProcessFacts;
 
 namespace {
 
@@ -31,11 +31,11 @@ struct Bench {
         true,   false};
   }
   std::string text() {
-    dft::sink::Text out;
+    dft::sink::MmapBuffer out;
     lines = dft::session::write_preamble(what, out);
     return std::string(out.view());
   }
-  Facts facts{};
+  ProcessFacts facts{};
   dft::buffer::Owner owner{};
   Preamble what{};
   std::uint64_t lines = 0;
@@ -157,7 +157,7 @@ TEST_CASE("hostile facts are only text") {
 }
 
 TEST_CASE("the facts of this process") {
-  Facts facts{};
+  ProcessFacts facts{};
   dft::session::gather(facts, true);
   const std::string command(facts.command.view());
   CHECK(command.find('\0') == command.npos);

@@ -9,7 +9,7 @@
 namespace {
 
 std::string mask(std::string_view text) {
-  dft::sink::Text out;
+  dft::sink::MmapBuffer out;
   REQUIRE(dft::session::mask_secrets(text, out));
   return std::string(out.view());
 }

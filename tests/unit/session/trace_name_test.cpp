@@ -7,8 +7,8 @@
 
 using dft::session::Existing;
 using dft::session::inspect;
-using dft::session::Place;
 using dft::session::resolve;
+using dft::session::TracePlace;
 using fixture::read_file;
 using fixture::TemporaryDirectory;
 using fixture::write_file;
@@ -16,13 +16,13 @@ using What = dft::session::Existing::What;
 
 namespace {
 
-Place resolved(const std::string& path, bool is_prefix = false, bool compressed = true) {
-  Place place{};
+TracePlace resolved(const std::string& path, bool is_prefix = false, bool compressed = true) {
+  TracePlace place{};
   REQUIRE(resolve(path.c_str(), is_prefix, compressed, place) == 0);
   return place;
 }
 
-std::string exact(const Place& place) {
+std::string exact(const TracePlace& place) {
   char name[256];
   dft::session::exact_name(place, name);
   return name;
@@ -40,7 +40,7 @@ constexpr const char* kProcess = "00000000000000bb";
 
 std::string gz(const std::string& text) {
   dft::sink::Gzip gzip(1);
-  dft::sink::Text out;
+  dft::sink::MmapBuffer out;
   REQUIRE(gzip.member(text, 1, out));
   return std::string(out.view());
 }
@@ -57,7 +57,7 @@ TEST_CASE("a path is taken as users write it") {
   const std::string d = directory.path();
   for (const char* name : {"t.pfw", "t.pfw.gz", "t", "t.gz"}) {
     CAPTURE(name);
-    const Place place = resolved(d + "/" + name);
+    const TracePlace place = resolved(d + "/" + name);
     CHECK(std::string(place.directory) == d);
     CHECK(std::string(place.stem) == "t");
     CHECK(place.exact);
@@ -89,7 +89,7 @@ TEST_CASE("a relative path is made absolute") {
   const TemporaryDirectory directory;
   const int result = fixture::in_child([&] {
     if (::chdir(directory.path()) != 0) return 1;
-    Place place{};
+    TracePlace place{};
     const std::string d = directory.path();
     if (resolve("t.pfw", false, true, place) != 0 || d != place.directory) return 2;
     if (resolve("./t.pfw", false, true, place) != 0 || d != place.directory) return 3;
@@ -109,7 +109,7 @@ TEST_CASE("the directory is made, with those above it") {
   CHECK(fixture::exists(directory / "a/b/c"));
   resolved(directory / "a/b/c/t.pfw");
   write_file(directory / "file", "mine");
-  Place place{};
+  TracePlace place{};
   CHECK(resolve((directory / "file/d/t.pfw").c_str(), false, true, place) != 0);
   CHECK(resolve("/proc/none/t.pfw", false, true, place) < 0);
   CHECK(resolve("/t.pfw", false, true, place) == 0);
@@ -118,11 +118,11 @@ TEST_CASE("the directory is made, with those above it") {
 
 TEST_CASE("names and paths that are too long are refused") {
   const TemporaryDirectory directory;
-  Place place{};
+  TracePlace place{};
   CHECK(resolve((directory / std::string(200, 'n')).c_str(), false, true, place) == -ENAMETOOLONG);
   CHECK(resolve(("/" + std::string(4096, 'd') + "/t").c_str(), false, true, place) ==
         -ENAMETOOLONG);
-  const Place longest = resolved(directory / std::string(199, 'n'));
+  const TracePlace longest = resolved(directory / std::string(199, 'n'));
   char name[256];
   dft::session::keyed_name(longest, ~0ULL, ~0u, name);
   CHECK(std::string(name).ends_with(".pfw.gz"));
@@ -133,7 +133,7 @@ TEST_CASE("names and paths that are too long are refused") {
 
 TEST_CASE("keyed names carry run and pid, and no two are alike") {
   const TemporaryDirectory directory;
-  const Place place = resolved(directory / "t", true);
+  const TracePlace place = resolved(directory / "t", true);
   std::set<std::string> names;
   for (int i = 0; i < 50; ++i) {
     char name[256];
@@ -238,7 +238,7 @@ TEST_CASE("a start record far into the file is not looked for, and damaged ones 
 
 TEST_CASE("the files of a finished run are cleared, and nobody else's") {
   const TemporaryDirectory directory;
-  const Place place = resolved(directory / "t.pfw", false, true);
+  const TracePlace place = resolved(directory / "t.pfw", false, true);
   const std::uint64_t run = 0x1234567800000009;
   const std::string of_run = opening("1234567800000009", kProcess);
   write_file(directory / "t.pfw.gz", gz(of_run));
@@ -256,7 +256,7 @@ TEST_CASE("the files of a finished run are cleared, and nobody else's") {
 
 TEST_CASE("the twin of a trace goes with its run, unless it is no trace") {
   const TemporaryDirectory directory;
-  const Place place = resolved(directory / "t.pfw", false, true);
+  const TracePlace place = resolved(directory / "t.pfw", false, true);
   write_file(directory / "t-00000001-42-abcdef.pfw", "x");
   write_file(directory / "t-00000002-42-abcdef.pfw", "mine");
   write_file(directory / "t.pfw", opening("00000001000000aa", kProcess));
@@ -269,7 +269,7 @@ TEST_CASE("the twin of a trace goes with its run, unless it is no trace") {
 
 TEST_CASE("spools are beside the trace unless they are wanted elsewhere") {
   const TemporaryDirectory directory;
-  const Place place = resolved(directory / "t.pfw");
+  const TracePlace place = resolved(directory / "t.pfw");
   char to[4096];
   CHECK_FALSE(dft::session::spool_directory(place, "", to));
   CHECK(std::string(to) == directory.path());

@@ -7,7 +7,7 @@
 
 using dft::sink::Gzip;
 using dft::sink::kMemberHead;
-using dft::sink::Text;
+using dft::sink::MmapBuffer;
 
 namespace {
 
@@ -19,7 +19,7 @@ std::uint32_t word(std::string_view bytes, std::size_t at) {
 
 std::string member(unsigned level, std::string_view text, std::uint32_t lines = 1) {
   Gzip gzip(level);
-  Text out;
+  MmapBuffer out;
   REQUIRE(gzip.member(text, lines, out));
   return std::string(out.view());
 }
@@ -74,7 +74,7 @@ TEST_CASE("every text comes back at every level") {
 
 TEST_CASE("members one after another are one gzip file") {
   Gzip gzip(1);
-  Text out;
+  MmapBuffer out;
   std::string file;
   std::vector<std::string> texts;
   for (int i = 0; i < 50; ++i) {
@@ -96,8 +96,8 @@ TEST_CASE("members one after another are one gzip file") {
 
 TEST_CASE("the compressor forgets the member before") {
   Gzip gzip(2);
-  Text first;
-  Text second;
+  MmapBuffer first;
+  MmapBuffer second;
   REQUIRE(gzip.member("the same text\n", 1, first));
   REQUIRE(gzip.member(noise(100000), 1, second));
   REQUIRE(gzip.member("the same text\n", 1, second));

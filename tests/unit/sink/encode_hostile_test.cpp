@@ -10,8 +10,8 @@ using dft::record::ArgType;
 using dft::record::Head;
 using dft::record::Kind;
 using dft::sink::Encoder;
+using dft::sink::MmapBuffer;
 using dft::sink::NameTable;
-using dft::sink::Text;
 using fixture::make_arg;
 using fixture::make_bytes;
 using fixture::make_call;
@@ -23,7 +23,7 @@ namespace {
 
 struct Bench {
   Bench()
-      : line(std::make_unique<dft::record::Timeline>()), encoder({1, 2, 3, true}, *line, next_id) {
+      : line(std::make_unique<dft::record::ClockMap>()), encoder({1, 2, 3, true}, *line, next_id) {
     line->count = 1;
     line->knots[0] = {0, 0, std::uint64_t{1} << 32};
   }
@@ -33,10 +33,10 @@ struct Bench {
     const auto* from = reinterpret_cast<const std::byte*>(exact.data());
     return encoder.encode(from, from + exact.size(), 7, out);
   }
-  std::unique_ptr<dft::record::Timeline> line;
+  std::unique_ptr<dft::record::ClockMap> line;
   std::atomic<std::uint64_t> next_id{1};
   Encoder encoder;
-  Text out;
+  MmapBuffer out;
 };
 
 std::string with_size(std::string record, std::uint32_t size) {

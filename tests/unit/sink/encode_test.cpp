@@ -12,7 +12,7 @@ using dft::record::ArgType;
 using dft::record::Head;
 using dft::record::Kind;
 using dft::sink::Encoder;
-using dft::sink::Text;
+using dft::sink::MmapBuffer;
 using fixture::make_arg;
 using fixture::make_bytes;
 using fixture::make_call;
@@ -28,7 +28,7 @@ constexpr std::uint8_t kGiven = dft::record::kTimesGiven;
 // text.
 struct Bench {
   explicit Bench(std::uint32_t divisor = 3, bool thread_ids = true)
-      : line(std::make_unique<dft::record::Timeline>()),
+      : line(std::make_unique<dft::record::ClockMap>()),
         encoder({4242, 0xf9ff883caaf21863, divisor, thread_ids}, *line, next_id) {
     line->count = 1;
     line->knots[0] = {0, 0, std::uint64_t{1} << 32};
@@ -60,10 +60,10 @@ struct Bench {
     return text.substr(at, text.size() - 2 - at);
   }
 
-  std::unique_ptr<dft::record::Timeline> line;
+  std::unique_ptr<dft::record::ClockMap> line;
   std::atomic<std::uint64_t> next_id{500};
   Encoder encoder;
-  Text out;
+  MmapBuffer out;
 };
 
 std::uint64_t bits(double value) {
@@ -388,10 +388,10 @@ TEST_CASE("the tracer's own lines") {
 
 TEST_CASE("the end tells processor time, and calls only if they were counted") {
   Bench bench;
-  Encoder::Traffic traffic{1234, false, 1, 2, 3, 4, 5, 6};
-  REQUIRE(bench.encoder.end({7, 0, 9000000, false, true, &traffic}, bench.out));
-  traffic.counted = true;
-  REQUIRE(bench.encoder.end({7, 0, 9000000, false, true, &traffic}, bench.out));
+  dft::sink::IoTotals totals{1234, false, 1, 2, 3, 4, 5, 6};
+  REQUIRE(bench.encoder.end({7, 0, 9000000, false, true, &totals}, bench.out));
+  totals.counted = true;
+  REQUIRE(bench.encoder.end({7, 0, 9000000, false, true, &totals}, bench.out));
   const auto lines = fixture::lines_of(std::string(bench.out.view()));
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].ends_with(R"("num_events":7,"cpu_us":1234}})"));

@@ -104,7 +104,7 @@ Scene play(bool compressed, int blocks_before, bool finishing) {
   spool->each_chunk([&](ChunkHead& chunk, std::uint64_t offset) {
     if (&chunk == owned || &chunk == second) scene.chunks.push_back(offset);
   });
-  REQUIRE((finishing ? sink->finish(true, false) : sink->drain(Sink::Scope::kEverything)));
+  REQUIRE((finishing ? sink->finish({}) : sink->drain(Sink::Scope::kEverything)));
   scene.spool_after = read_file(directory / kSpoolName);
   scene.trace_after = read_file(directory / name);
   sink->abandon();

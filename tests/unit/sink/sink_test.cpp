@@ -110,13 +110,13 @@ TEST_CASE("an empty trace still has its opening and its end") {
   for (const std::uint32_t flags : {0u, std::uint32_t{dft::buffer::kCompressed}}) {
     Bench bench(flags);
     CHECK_FALSE(fixture::exists(bench.directory / bench.name));
-    REQUIRE(bench.sink->finish(true, false));
+    REQUIRE(bench.sink->finish({}));
     const auto lines = fixture::lines_of(bench.text());
     REQUIRE(lines.size() == 3);
     CHECK(lines[0] == "[");
     CHECK(lines[2].find("\"name\":\"end\"") != lines[2].npos);
     CHECK(bench.sink->closed());
-    CHECK(bench.sink->finish(true, false));  // once more changes nothing
+    CHECK(bench.sink->finish({}));  // once more changes nothing
     CHECK(fixture::lines_of(bench.text()).size() == 3);
   }
 }
@@ -124,7 +124,7 @@ TEST_CASE("an empty trace still has its opening and its end") {
 TEST_CASE("a compressed trace is whole members of whole lines, whose headers add up") {
   Bench bench(dft::buffer::kCompressed, 1000);
   for (int i = 0; i < 30; ++i) bench.fill(20, ChunkState::kFull);
-  REQUIRE(bench.sink->finish(true, false));
+  REQUIRE(bench.sink->finish({}));
   const std::string bytes = read_file(bench.directory / bench.name);
   const auto members = fixture::gunzip(bytes);
   CHECK(members.size() >= 30);  // each chunk is more text than a block takes
@@ -146,7 +146,7 @@ TEST_CASE("a compressed trace is whole members of whole lines, whose headers add
 TEST_CASE("every line is JSON, and the end says how many there were") {
   Bench bench;
   bench.fill(25, ChunkState::kFull);
-  REQUIRE(bench.sink->finish(true, false));
+  REQUIRE(bench.sink->finish({}));
   auto lines = fixture::lines_of(bench.text());
   CHECK(lines[0] == "[");
   lines.erase(lines.begin());
@@ -160,7 +160,7 @@ TEST_CASE("every line is JSON, and the end says how many there were") {
 TEST_CASE("finish takes everything, however small the blocks") {
   Bench bench(0, 1);  // one chunk a block
   for (int i = 0; i < 1100; ++i) bench.fill(1, i % 2 == 0 ? ChunkState::kFull : ChunkState::kOwned);
-  REQUIRE(bench.sink->finish(true, false));
+  REQUIRE(bench.sink->finish({}));
   CHECK(event_ids(bench.text()) == range(1, 1100));
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("lost events are told of once each, and counted at the end") {
   bench.spool->add_lost(4);
   REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
   REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
-  REQUIRE(bench.sink->finish(true, false));
+  REQUIRE(bench.sink->finish({}));
   Ids told;
   for (const std::string& line : fixture::lines_of(bench.text())) {
     if (line.find("\"name\":\"lost\"") == line.npos) continue;
@@ -189,7 +189,7 @@ TEST_CASE("a damaged record is counted as lost, and the trace says so") {
   fixture::put(chunk, make_span(9));
   SUBCASE("when it is met during the run") { REQUIRE(bench.sink->drain(Sink::Scope::kEverything)); }
   SUBCASE("when it is met at the end") {}
-  REQUIRE(bench.sink->finish(true, false));
+  REQUIRE(bench.sink->finish({}));
   CHECK(event_ids(bench.text()) == Ids{1, 2});
   CHECK(bench.spool->head().lost.load() == 1);
   const std::string end = fixture::line_with(bench.text(), "\"name\":\"end\"");
@@ -218,7 +218,7 @@ TEST_CASE("a trace that is removed during the run is not made anew behind its us
   REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
   REQUIRE(::unlink((bench.directory / "t.pfw").c_str()) == 0);
   fixture::put(chunk, make_span(++bench.last));
-  CHECK_FALSE(bench.sink->finish(true, false));
+  CHECK_FALSE(bench.sink->finish({}));
   CHECK_FALSE(fixture::exists(bench.directory / "t.pfw"));
   CHECK(fixture::lines_of(bench.said()).size() == 1);
   CHECK(bench.said().find("t.pfw") != std::string::npos);
@@ -228,14 +228,14 @@ TEST_CASE("a trace that is removed during the run is not made anew behind its us
 
 TEST_CASE("a thread that needs room gets a chunk by writing, or by giving up the oldest") {
   Bench bench;
-  CHECK_FALSE(bench.sink->make_room());  // nothing is full
+  CHECK_FALSE(bench.sink->reclaim_or_drop());  // nothing is full
   bench.fill(2, ChunkState::kFull);
-  CHECK(bench.sink->make_room());
+  CHECK(bench.sink->reclaim_or_drop());
   CHECK(event_ids(bench.text()) == range(1, 2));
   ChunkHead& oldest = bench.fill(3, ChunkState::kFull);
   ChunkHead& newer = bench.fill(4, ChunkState::kFull);
   REQUIRE(::unlink((bench.directory / "t.pfw").c_str()) == 0);
-  CHECK(bench.sink->make_room());
+  CHECK(bench.sink->reclaim_or_drop());
   CHECK(state_of(oldest) == ChunkState::kFree);
   CHECK(state_of(newer) == ChunkState::kFull);
   CHECK(bench.spool->head().lost.load() == 3);
@@ -264,7 +264,7 @@ TEST_CASE("a file that is continued gets the next preamble where the last one en
   bench.spool->head().trace_inode = info.st_ino;
   bench.spool->head().trace_size = static_cast<std::uint64_t>(info.st_size);
   bench.fill(1, ChunkState::kFull);
-  REQUIRE(bench.sink->finish(true, false));
+  REQUIRE(bench.sink->finish({}));
   CHECK(bench.text().starts_with("[\n{\"id\":0}\n" + std::string(fixture::kPreamble)));
   CHECK(event_ids(bench.text()) == range(1, 1));
 }

@@ -174,11 +174,9 @@ inline bool put(buffer::ChunkHead& chunk, const std::string& bytes) {
   return true;
 }
 inline void set_state(buffer::ChunkHead& chunk, buffer::ChunkState state) {
-  chunk.state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
+  chunk.state.store(state, std::memory_order_release);
 }
-inline buffer::ChunkState state_of(const buffer::ChunkHead& chunk) {
-  return static_cast<buffer::ChunkState>(chunk.state.load());
-}
+inline buffer::ChunkState state_of(const buffer::ChunkHead& chunk) { return chunk.state.load(); }
 inline std::string make_name(std::uint32_t id, std::string_view text) {
   const buffer::NameRecord head{id, static_cast<std::uint32_t>(text.size())};
   std::string all(reinterpret_cast<const char*>(&head), sizeof head);
@@ -209,7 +207,7 @@ inline void prepare(buffer::Spool& spool, const char* trace, std::uint32_t flags
   head.preamble_size = kPreamble.size();
   head.preamble_lines = 1;
   head.next_id.store(1000000);
-  spool.timeline().start(0);
+  spool.clock_map().start(0);
   head.ready.store(1, std::memory_order_release);
 }
 

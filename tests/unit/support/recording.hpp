@@ -22,7 +22,9 @@ class Recording {
     REQUIRE(buffer::g_names.publish_to(spool_));
     buffer::g_hooks = {};
     buffer::g_hooks.begin = [] { return buffer::generation_is_live(); };
-    buffer::g_hooks.make_room = [](auto...) { return g_sink != nullptr && g_sink->make_room(); };
+    buffer::g_hooks.make_room = [](auto...) {
+      return g_sink != nullptr && g_sink->reclaim_or_drop();
+    };
     buffer::g_hooks.ask_writer = [](auto...) { return false; };
     buffer::g_hooks.filled = [] { g_filled.fetch_add(1); };
     buffer::g_spool.store(spool_);

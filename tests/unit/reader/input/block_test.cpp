@@ -44,7 +44,7 @@ std::string line(int id, const std::string& more = "") {
 // A member as the library writes it.
 std::string member(const std::string& text, std::uint32_t lines) {
   dft::sink::Gzip gzip(1);
-  dft::sink::Text out;
+  dft::sink::MmapBuffer out;
   REQUIRE(gzip.member(text, lines, out));
   return std::string(out.view());
 }
