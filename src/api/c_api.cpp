@@ -5,13 +5,12 @@
 
 #include <dftracer/dftracer.h>
 #include "api/core_abi.hpp"
+#include "api/export.hpp"
 #include "base/signals.hpp"
 #include "buffer/span.hpp"
 #include "intercept/intercept.hpp"
 #include "recovery/recover.hpp"
 #include "session/session.hpp"
-
-#define DFT_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
@@ -152,16 +151,9 @@ void write_now(dft::record::Kind kind, std::uint8_t flags, const char* name, con
   flags |= dft::buffer::inline_names(draft, ids.name, name_text(name), ids.category,
                                      category_text(category));
   put_all(draft, list, count);
-  draft.head = {0,
-                kind,
-                flags,
-                static_cast<std::uint16_t>(std::min<std::uint32_t>(t->level + 1, 0xffff)),
-                ids.name,
-                ids.category,
-                dft::buffer::new_id(*t),
-                t->parent,
-                start,
-                duration};
+  draft.head = dft::buffer::make_head(*t, kind, flags, start, duration);
+  draft.head.name = ids.name;
+  draft.head.category = ids.category;
   dft::buffer::write_record(live, draft.head, draft.args(), draft.args_size());
   draft.clear();
 }

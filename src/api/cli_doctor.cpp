@@ -5,10 +5,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "api/export.hpp"
 #include "record/clock.hpp"
 #include "session/config.hpp"
-
-#define DFT_EXPORT extern "C" __attribute__((visibility("default")))
 
 extern char** environ;
 

@@ -1,5 +1,6 @@
 // A running process's spool for `dftracer top` (python/dftracer/commands/_native.py). Text goes
 // over the border, because Python reads the same lines from trace files.
+#include "api/export.hpp"
 #include "recovery/peek.hpp"
 
 #include <algorithm>
@@ -9,10 +10,8 @@
 
 // Fills `lines` with as many of the newest whole lines as fit after the opening records, ended by a
 // zero byte. 0, or errno.
-extern "C" __attribute__((visibility("default"))) int dftracer_peek(const char* directory,
-                                                                    const char* name,
-                                                                    dft::recovery::Peeked* out,
-                                                                    char* lines, std::size_t room) {
+DFT_EXPORT int dftracer_peek(const char* directory, const char* name, dft::recovery::Peeked* out,
+                             char* lines, std::size_t room) {
   dft::record::choose_clock();
   dft::sink::MmapBuffer text;
   const int error = dft::recovery::peek(directory, name, *out, text);

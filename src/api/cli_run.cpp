@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "api/export.hpp"
 #include "base/message.hpp"
 #include "base/signals.hpp"
 #include "base/syscalls.hpp"
@@ -19,8 +20,6 @@
 #include "session/config.hpp"
 #include "session/run_note.hpp"
 #include "session/trace_name.hpp"
-
-#define DFT_EXPORT extern "C" __attribute__((visibility("default")))
 
 extern char** environ;
 

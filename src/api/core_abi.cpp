@@ -1,12 +1,11 @@
 #include "api/core_abi.hpp"
+#include "api/export.hpp"
 
 #include <algorithm>
 #include <cstddef>
 
 #include "buffer/span.hpp"
 #include "session/session.hpp"
-
-#define DFT_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
@@ -92,20 +91,6 @@ void write_now(dft::record::Head head, std::uint64_t live, dftracer_names& names
   draft.clear();
 }
 
-dft::record::Head new_head(ThreadState& t, dft::record::Kind kind, std::uint8_t flags,
-                           std::uint64_t start, std::uint64_t duration) {
-  return {0,
-          kind,
-          flags,
-          static_cast<std::uint16_t>(std::min<std::uint32_t>(t.level + 1, 0xffff)),
-          0,
-          0,
-          dft::buffer::new_id(t),
-          t.parent,
-          start,
-          duration};
-}
-
 }  // namespace
 
 DFT_EXPORT std::uint32_t dftracer_intern(const char* text, std::size_t size) {
@@ -180,8 +165,8 @@ DFT_EXPORT void dftracer_complete_with(dftracer_names* names, std::uint64_t star
                                        std::uint64_t duration, const void* args, std::size_t size) {
   ThreadState* t = dft::buffer::this_thread();
   if (t == nullptr) return;
-  const auto head =
-      new_head(*t, dft::record::Kind::kSpan, dft::record::kTimesGiven, start, duration);
+  const auto head = dft::buffer::make_head(*t, dft::record::Kind::kSpan, dft::record::kTimesGiven,
+                                           start, duration);
   write_now(head, t->live, *names, args, size);
 }
 
@@ -200,8 +185,8 @@ DFT_EXPORT void dftracer_complete_open(const dftracer_region* region, dftracer_n
 DFT_EXPORT void dftracer_instant_with(dftracer_names* names, const void* args, std::size_t size) {
   ThreadState* t = dft::buffer::this_thread();
   if (t == nullptr) return;
-  write_now(new_head(*t, dft::record::Kind::kInstant, 0, dft::record::ticks(), 0), t->live, *names,
-            args, size);
+  write_now(dft::buffer::make_head(*t, dft::record::Kind::kInstant, 0, dft::record::ticks(), 0),
+            t->live, *names, args, size);
 }
 
 DFT_EXPORT void dftracer_metadata_with(const char* key, std::size_t key_size, const char* value,
@@ -256,17 +241,16 @@ void write_foreign(dft::record::Head head, dftracer_names* names, std::uint32_t 
 
 DFT_EXPORT void dftracer_foreign_with(const dftracer_foreign* event, dftracer_names* names,
                                       const void* args, std::size_t size) {
-  const dft::record::Head head{
-      0,
-      dft::record::Kind::kSpan,
-      dft::record::kForeign,
-      static_cast<std::uint16_t>(std::min<std::uint32_t>(event->level, 0xffff)),
-      0,
-      0,
-      event->id,
-      event->parent,
-      event->start_ns,
-      event->duration_ns};
+  const dft::record::Head head{0,
+                               dft::record::Kind::kSpan,
+                               dft::record::kForeign,
+                               dft::record::clamp_level(event->level),
+                               0,
+                               0,
+                               event->id,
+                               event->parent,
+                               event->start_ns,
+                               event->duration_ns};
   write_foreign(head, names, event->thread, args, size);
 }
 

@@ -214,12 +214,11 @@ void close_mark(Mark& mark, std::uint64_t end, std::uint32_t name, std::uint32_t
   if (t == nullptr || !same_epoch(t->live, live)) return;
   take_back(*t);
   if (t->live != live) flags |= record::kOwnLane;
-  const record::Head head{
-      0,          record::Kind::kSpan,
-      flags,      static_cast<std::uint16_t>(mark.level < 0xffff ? mark.level : 0xffff),
-      name,       category,
-      mark.id,    mark.parent,
-      mark.start, end - mark.start};
+  const record::Head head{0,          record::Kind::kSpan,
+                          flags,      record::clamp_level(mark.level),
+                          name,       category,
+                          mark.id,    mark.parent,
+                          mark.start, end - mark.start};
   write_record(t->live, head, args, size);
 }
 

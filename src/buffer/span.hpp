@@ -106,7 +106,7 @@ inline void open_span(ThreadState& t, Span& span, std::uint64_t id, std::uint32_
   const std::uint32_t level = ++t.level;
   head.kind = record::Kind::kSpan;
   head.flags = 0;
-  head.level = static_cast<std::uint16_t>(level < 0xffff ? level : 0xffff);
+  head.level = record::clamp_level(level);
   head.name = name;
   head.category = category;
   head.id = id;
@@ -237,6 +237,13 @@ inline bool try_close(Span& span) noexcept {
   commit(lane, total);
   span.live = 0;
   return true;
+}
+
+// The head of a record that is complete when it is given; names and size are the caller's.
+inline record::Head make_head(ThreadState& t, record::Kind kind, std::uint8_t flags,
+                              std::uint64_t start, std::uint64_t duration) noexcept {
+  return {0,        kind,  flags,   record::clamp_level(t.level + 1), 0, 0, new_id(t),
+          t.parent, start, duration};
 }
 
 }  // namespace dft::buffer

@@ -83,8 +83,7 @@ void emit_record(buffer::ThreadState* t, std::uint32_t name, Category category, 
   head.size = static_cast<std::uint32_t>(total);
   head.kind = record::Kind::kSpan;
   head.flags = 0;
-  const std::uint32_t level = t->level + 1;
-  head.level = static_cast<std::uint16_t>(level < 0xffff ? level : 0xffff);
+  head.level = record::clamp_level(t->level + 1);
   head.name = name;
   head.category = g_ids.category[static_cast<std::size_t>(category)];
   head.id = buffer::new_id(*t);

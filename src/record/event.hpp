@@ -69,6 +69,11 @@ struct Call {
 };
 static_assert(sizeof(Call) == 32 && std::is_trivially_copyable_v<Call>);
 
+// A level as a record holds it.
+constexpr std::uint16_t clamp_level(std::uint64_t level) {
+  return static_cast<std::uint16_t>(level < 0xffff ? level : 0xffff);
+}
+
 // How long the record is that begins here, with `left` bytes to the end; 0 when none can.
 inline std::size_t size_of_record(const std::byte* at, std::size_t left) {
   if (left < sizeof(Call)) return 0;
