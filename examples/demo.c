@@ -2,7 +2,7 @@
  * computes. What it shows: regions with arguments, a counter, and children that leave by _exit and
  * still appear.
  *
- *   cc demo.c $(pkg-config --cflags --libs dftracer) -o demo && DFTRACER_ENABLE=1 ./demo */
+ *   cc demo.c $(pkg-config --cflags --libs dftracer) -lm -o demo && DFTRACER_ENABLE=1 ./demo */
 #define _POSIX_C_SOURCE 200809L
 #include <dftracer/dftracer.h>
 #include <math.h>

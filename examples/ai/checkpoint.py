@@ -1,4 +1,4 @@
-"""A checkpoint: what it takes to set up, to restart from, and to capture."""
+"""Checkpoints: setting up, capturing, restarting."""
 
 from dftracer.python import ai, dftracer
 

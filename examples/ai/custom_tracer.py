@@ -1,4 +1,4 @@
-"""A node of a category that the vocabulary does not have."""
+"""A node of a category that is not in the vocabulary."""
 
 from dftracer.python import DFTracerAI, dftracer
 

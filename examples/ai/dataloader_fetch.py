@@ -1,7 +1,7 @@
 """A generator of batches, and the loop that waits for them.
 
-The generator is one event from its first item to its end. The loop gives two events an item: the
-wait for the item, and the body.
+The generator is one event from its first item to its end. The loop records two events per
+item: the wait for the item, and the body.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Single uses that go against the switch of their category."""
+"""Single uses that override the switch of their category."""
 
 from dftracer.python import ai, dftracer
 

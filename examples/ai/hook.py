@@ -1,4 +1,4 @@
-"""Where a framework calls and there is no block to enter: start() and stop()."""
+"""start() and stop(), where a framework calls hooks and there is no block to enter."""
 
 from dftracer.python import ai, dftracer
 

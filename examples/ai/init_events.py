@@ -1,4 +1,4 @@
-"""What happens once, before the work: NAME.init."""
+"""Initialization, which happens once before the work: NAME.init."""
 
 from dftracer.python import ai, dftracer
 

@@ -1,4 +1,4 @@
-"""Epochs as events, which are written when they end, and as marks, which are written at once."""
+"""Epochs as events, recorded when they end, and as marks, recorded at once."""
 
 from dftracer.python import ai, dftracer
 

@@ -1,4 +1,4 @@
-"""@node follows the switches of the tree; @node() was cut off from them when it was written."""
+"""@node follows later switches of the tree; @node() keeps the state it was created with."""
 
 from dftracer.python import ai, dftracer
 

@@ -1,4 +1,4 @@
-"""Events of one's own below one of the vocabulary: preprocess.collate, preprocess.augment.
+"""Events of your own below one of the vocabulary: preprocess.collate, preprocess.augment.
 
 What is derived follows its parent: updates and switches of `ai.data.preprocess` reach it.
 """

@@ -1,4 +1,4 @@
-"""One event, written in every way there is."""
+"""One event, recorded in every supported style."""
 
 from dftracer.python import ai, dftracer
 

@@ -1,4 +1,4 @@
-"""Arguments that change: set on a node, they are on its later events and on those below it."""
+"""update(): arguments set on a node appear on its later events and on those below it."""
 
 from dftracer.python import ai, dftracer
 

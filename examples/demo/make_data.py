@@ -1,4 +1,4 @@
-"""Makes the demo's data: pictures of four kinds, one small file each, in a directory a kind.
+"""Creates the demo's data: images of four kinds, one small file each, one directory per kind.
 
 python make_data.py DIRECTORY [PICTURES]
 """

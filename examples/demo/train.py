@@ -1,6 +1,6 @@
-"""An ordinary PyTorch training: pictures from files, two loader workers, a checkpoint an epoch.
+"""An ordinary PyTorch training: images from files, two loader workers, a checkpoint per epoch.
 
-Nothing here knows of dftracer.    python train.py DATA [EPOCHS]
+Nothing here refers to dftracer.    python train.py DATA [EPOCHS]
 """
 
 import os

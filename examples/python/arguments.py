@@ -1,4 +1,4 @@
-"""What becomes of the values that are given to events."""
+"""How values of all types appear as arguments of events."""
 
 from pathlib import Path
 

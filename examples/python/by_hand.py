@@ -1,4 +1,4 @@
-"""Events with times of your own, for what is measured elsewhere."""
+"""Events with given times, for what is measured elsewhere."""
 
 from dftracer.python import TagDType, TagValue, dftracer
 

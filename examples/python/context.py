@@ -1,4 +1,4 @@
-"""Whose step is it? Updates of a thread or a task that is not the first are its own."""
+"""Where an update applies: the first context sets values for all, others for themselves."""
 
 import threading
 

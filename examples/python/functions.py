@@ -1,4 +1,4 @@
-"""dft_fn: events of a category of your own, named after the functions that they time."""
+"""dft_fn: events of a category of your own, named after the decorated functions."""
 
 from dftracer.python import dft_fn, dftracer
 

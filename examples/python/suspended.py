@@ -1,4 +1,4 @@
-"""Generators and coroutines: one event for each, over the time that it lives."""
+"""Generators and coroutines: one event for each, over its lifetime."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A tracer of one's own: what it is given is on its events."""
+"""A Dynamo tracer of your own: its arguments appear on its events."""
 
 import torch
 

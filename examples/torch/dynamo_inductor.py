@@ -1,4 +1,4 @@
-"""Inductor's own graphs and kernels, as they run: create_backend(inner="inductor")."""
+"""Inductor's graphs and kernels as they run: create_backend(inner="inductor")."""
 
 import torch
 import torch.nn as nn

@@ -1,4 +1,4 @@
-"""A training loop with a decorated model; the ai tree says epoch and step."""
+"""A training loop with a decorated model; the ai tree sets epoch and step."""
 
 import torch
 import torch.nn as nn

@@ -1,4 +1,4 @@
-"""A profile of some steps of a long run, in cycles, with the flat profile beside the trace.
+"""Profiles of some steps of a long run, in cycles, with a flat profile beside the trace.
 
 DFTRACER_ENABLE=1 python profiler_schedule.py [TRACE]
 """

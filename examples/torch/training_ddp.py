@@ -1,4 +1,4 @@
-"""Two or more ranks train one model; nothing here knows of dftracer.
+"""Two or more ranks train one model; nothing here refers to dftracer.
 
 DFTRACER_ENABLE=1 DFTRACER_TORCH=1 torchrun --nproc-per-node 2 training_ddp.py
 """

@@ -1,4 +1,4 @@
-"""A training script that knows nothing of dftracer: loader, evaluation, checkpoint.
+"""A training script without any reference to dftracer: loader, evaluation, checkpoint.
 
 DFTRACER_ENABLE=1 DFTRACER_TORCH=1 python training_plain.py [WORKERS [START_METHOD]]
 """
