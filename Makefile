@@ -99,12 +99,12 @@ test-torch-slow: bootstrap-test stage package ## PyTorch: Lightning, and Hugging
 .PHONY: test-programs
 test-programs: bootstrap-programs stage ## PostgreSQL, redis, fio and stress-ng, bare and traced
 	$(call say,PostgreSQL$(comma) redis$(comma) fio and stress-ng$(comma) bare and traced)
-	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/programs/slow
+	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/foreign/slow
 
 .PHONY: test-cpython
 test-cpython: bootstrap-cpython stage ## CPython's own tests, bare and traced: no new failure
 	$(call say,CPython's own tests$(comma) bare and traced)
-	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/programs/cpython
+	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/foreign/cpython
 
 .PHONY: test-pythons
 test-pythons: bootstrap-pythons ## The Python face with every Python from 3.9 to 3.13 that is there
@@ -113,7 +113,7 @@ test-pythons: bootstrap-pythons ## The Python face with every Python from 3.9 to
 .PHONY: test-dlio
 test-dlio: bootstrap-dlio stage package ## DLIO on a small workload, bare and traced
 	$(call say,DLIO$(comma) bare and traced)
-	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/programs/dlio
+	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/foreign/dlio
 
 # AddressSanitizer and UndefinedBehaviorSanitizer share a build, with the fuzz targets.
 ASAN_BUILD := -DDFTRACER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug \

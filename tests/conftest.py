@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,19 +18,16 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
-# Whoever starts the tests may ignore signals, as nohup and a shell's background jobs do. Programs
-# would inherit that, and behave otherwise than these tests expect.
+# The parent may ignore signals, as nohup and a shell's background jobs do. Programs would inherit
+# that, and behave otherwise than these tests expect.
 if threading.current_thread() is threading.main_thread():
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         if signal.getsignal(number) is signal.SIG_IGN:
             meant = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, meant)
 
-# Not a package: a directory `perfetto` with an __init__.py would hide the library of that name.
-sys.path.insert(0, str(Path(__file__).parent / "perfetto"))
-
 if TYPE_CHECKING:
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +35,7 @@ def perfetto() -> Iterator[Importer]:
     """The real Perfetto importer; one engine for each worker."""
     if shutil.which("node") is None:
         pytest.fail("node is not installed; the Perfetto importer runs in it (apt install nodejs)")
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
     with Importer() as importer:
         yield importer

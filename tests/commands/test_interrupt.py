@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from support.command import COMMAND, environment
-from support.planned import training
+from support.limits import HANG
+from support.synthetic_program import training
 
 # Runs a verb again and again in one process, each time with a signal at another one of the calls
 # that its Python code makes, and looks at what is left.
@@ -115,7 +116,7 @@ def test_ctrl_c_at_any_moment_leaves_nothing_behind(verb: str, place: Path) -> N
         env=environment({"TMPDIR": str(place / "scratch")}),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG,
     )
     assert done.stderr == ""
     seen = json.loads(done.stdout)
@@ -181,7 +182,7 @@ def test_a_heavy_join_heeds_signals(place: Path, number: int, status: int) -> No
         assert child.poll() is None, child.communicate()
         time.sleep(0.01)
     os.killpg(child.pid, number)
-    assert child.communicate(timeout=60) == ("", "")
+    assert child.communicate(timeout=HANG) == ("", "")
     assert child.returncode == status
     assert os.listdir(place / "scratch") == []
 
@@ -216,7 +217,7 @@ def test_ctrl_c_during_a_statement_of_a_report(place: Path, statement: int) -> N
         env=environment({"TMPDIR": str(place / "scratch")}),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
     assert os.listdir(place / "scratch") == []
@@ -267,7 +268,7 @@ def test_workers_go_with_their_command(place: Path, number: int, status: int) ->
         assert child.poll() is None, child.communicate()
         time.sleep(0.01)
     os.kill(child.pid, number)  # the command alone
-    assert child.communicate(timeout=60) == ("", "")
+    assert child.communicate(timeout=HANG) == ("", "")
     assert child.returncode == status
     if number == signal.SIGKILL:  # the kernel ends them, after the command is gone
         while processes_of(child.pid):

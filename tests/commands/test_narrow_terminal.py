@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.command import COMMAND, dftracer, environment
-from support.planned import training
+from support.synthetic_program import training
 
 from dftracer._names import columns_of
 

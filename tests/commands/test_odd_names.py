@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.command import dftracer, environment
-from support.planned import training
+from support.synthetic_program import training
 
 from dftracer.reports import store
 

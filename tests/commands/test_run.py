@@ -15,6 +15,7 @@ import pytest
 from support import intercept
 from support.build import compile_c
 from support.command import COMMAND, dftracer, environment, summary
+from support.limits import HANG
 
 from dftracer.commands import run as run_command
 
@@ -190,7 +191,7 @@ def test_signals_that_are_sent_to_the_command_reach_the_program(tmp_path: Path) 
         if number is not None:
             running.send_signal(number)
         assert running.stdout.readline() == answer + "\n"
-    _, err = running.communicate(timeout=60)
+    _, err = running.communicate(timeout=HANG)
     assert running.returncode == 9
     assert int(summary(err)["processes"]) >= 1
 
@@ -408,7 +409,7 @@ def test_ranks_share_a_directory_and_one_speaks(tmp_path: Path) -> None:
         )
         for rank in range(4)
     ]
-    said = [rank.communicate(timeout=60)[1] for rank in ranks]
+    said = [rank.communicate(timeout=HANG)[1] for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0, 0, 0]
     assert said[1:] == ["", "", ""]
     assert said[0].startswith("dftracer: rank 0: 1 process, ")

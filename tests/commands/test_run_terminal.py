@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.command import COMMAND, environment
+from support.limits import HANG
 
 
 class Terminal:
@@ -27,7 +28,7 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self._fd, keys.encode())
 
-    def until(self, text: str, seconds: float = 60) -> str:
+    def until(self, text: str, seconds: float = HANG) -> str:
         """Reads up to a text; what came before it and it."""
         end = time.monotonic() + seconds
         while text not in self.text:
@@ -45,7 +46,7 @@ class Terminal:
 
     def end(self) -> int:
         """Waits; the exit code, or the negative of the signal."""
-        while select.select([self._fd], [], [], 60)[0]:
+        while select.select([self._fd], [], [], HANG)[0]:
             try:
                 piece = os.read(self._fd, 65536)
             except OSError:
@@ -88,7 +89,7 @@ def test_the_program_has_the_terminal(tmp_path: Path) -> None:
 def test_interrupt_reaches_the_program_once_and_it_decides(shell: Terminal) -> None:
     program = (
         "import time\\nfor n in range(2):\\n  try:\\n    print('re' + 'ady', n, flush=True)\\n"
-        "    time.sleep(60)\\n  except KeyboardInterrupt: print('stop' + 'ped', n, flush=True)\\n"
+        "    time.sleep(600)\\n  except KeyboardInterrupt: print('stop' + 'ped', n, flush=True)\\n"
     )
     shell.type(f"printf \"{program}\" > p.py; {RUN} python p.py; echo st''atus $?\n")
     for n in range(2):

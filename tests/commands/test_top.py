@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from support.command import COMMAND, dftracer, environment
+from support.limits import HANG
 from support.traces import read_directory
 
 from dftracer.commands._live import Process, Watch
@@ -67,7 +68,7 @@ class Program:
 
     def end(self) -> None:
         if self._process.poll() is None:
-            self._process.communicate(timeout=60)
+            self._process.communicate(timeout=HANG)
 
     def kill(self) -> None:
         if self._process.poll() is None:
@@ -173,7 +174,7 @@ def test_in_a_pipe_it_ends_with_the_program(program: Program, tmp_path: Path) ->
     assert top.stdout.readline().startswith("d: 1 process, ")
     program.end()
     assert top.stdout.read().splitlines()[-1] == "no traced process runs in d"
-    assert top.wait(timeout=30) == 1
+    assert top.wait(timeout=HANG) == 1
 
 
 def test_the_directory_is_found(program: Program, tmp_path: Path) -> None:
@@ -196,7 +197,7 @@ class Terminal:
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def until(self, text: str) -> str:
-        end = time.monotonic() + 60
+        end = time.monotonic() + HANG
         while text not in self.text:
             assert time.monotonic() < end, f"{text!r} did not come; got {self.text[-2000:]!r}"
             if select.select([self.fd], [], [], 1)[0]:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from support.command import COMMAND, dftracer, environment
+from support.limits import HANG
 
 from dftracer.commands._stream import Choice, count, look, stream
 from dftracer.commands._viewer import Viewer, find_ui
@@ -124,7 +125,7 @@ def server() -> Iterator[Viewer]:
 
 
 def ask(server: Viewer, path: str, **headers: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=HANG)
     connection.request("GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()})
     return connection.getresponse()
 
@@ -155,7 +156,7 @@ def test_the_trace_needs_the_address(server: Viewer) -> None:
     for path in ("/trace", "/trace/x/a%20b", f"/open/{token[:-1]}", "/localtrace"):
         assert ask(server, path).status == 404
     assert ask(server, server.trace_path).read() == b"[\n{}\n"
-    assert server.sent.wait(10)
+    assert server.sent.wait(HANG)
 
 
 def test_only_the_uis_files_are_served(server: Viewer) -> None:
@@ -196,7 +197,7 @@ def viewing(*words: str | Path, cwd: Path, env: dict[str, str] | None = None) ->
 
 def fetch(address: str) -> bytes:
     place, _, token = address.removeprefix("http://").partition("/open/")
-    connection = http.client.HTTPConnection(place, timeout=30)
+    connection = http.client.HTTPConnection(place, timeout=HANG)
     connection.request("GET", f"/open/{token}")
     page = connection.getresponse().read().decode()
     connection.request("GET", page.split("location.origin + '")[1].split("'")[0])
@@ -216,7 +217,7 @@ def test_the_command_serves_a_directory_until_interrupted(tmp_path: Path) -> Non
         records = records_of(fetch(first.split()[-1]))
         assert sum(one["name"] == "work" for one in records) == 20
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=HANG) == 0
         assert process.stderr.read() == ""
 
 
@@ -225,7 +226,7 @@ def test_once_ends_by_itself(tmp_path: Path) -> None:
     with viewing("a.pfw", "--once", "--from", "20ms", cwd=tmp_path) as process:
         address = process.stdout.readline().split()[-1]
         assert fetch(address).count(b'"work"') == 8
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=HANG) == 0
 
 
 def test_too_much_is_a_choice_and_not_a_crash(tmp_path: Path) -> None:
@@ -350,7 +351,7 @@ def test_a_browsers_arguments_do_not_hold_the_key(tmp_path: Path) -> None:
         assert token not in words
         assert (tmp_path / "mode").read_text() == "600\n"
         fetch(address)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=HANG) == 0
         assert list(home.iterdir()) == []
     finally:
         process.kill()

@@ -14,6 +14,7 @@ import pytest
 from support import chromium, traces
 from support.chromium import Chromium
 from support.command import COMMAND, dftracer, environment
+from support.limits import HANG
 
 TRAIN = '''
 """Two workers read, the parent computes and writes checkpoints."""
@@ -134,7 +135,7 @@ def test_the_slices_are_on_the_screen(tmp_path: Path) -> None:
                 page.evaluate(POSE)
                 page.evaluate("waitForPerfettoIdle(1000)")
                 Path(image).write_bytes(page.screenshot())
-        assert server.wait(timeout=120) == 0
+        assert server.wait(timeout=HANG) == 0
     finally:
         server.kill()
         server.wait()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.command import dftracer
-from support.planned import Program, training
+from support.synthetic_program import Program, training
 
 FORMULAS = ("=1+1", "+1", "-1", "@sum(a1)", "\tx", "\rx")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from support import traces
+from support.api_driver import Command, Driver, play
 from support.build import compile_c
-from support.puppet import Command, Puppet, play
 from support.run import run
 
 INIT: Command = ("init", "t.pfw", None, None)
@@ -104,12 +104,12 @@ def test_info_can_leave_the_dead_alone(killed: Path) -> None:
 
 
 def test_recover_leaves_the_living_alone(tmp_path: Path) -> None:
-    with Puppet(cwd=tmp_path) as puppet:
-        puppet.tell(INIT, ("spans", 10, "early"))
+    with Driver(cwd=tmp_path) as driver:
+        driver.tell(INIT, ("spans", 10, "early"))
         assert "1 still running" in dftracer("recover", tmp_path)
         assert "1 still running" in dftracer("recover", "--force", tmp_path)
-        puppet.tell(("spans", 10, "late"), FINI)
-        puppet.finish()
+        driver.tell(("spans", 10, "late"), FINI)
+        driver.finish()
     trace = traces.read_one(tmp_path)
     assert [len(trace.named(name)) for name in ("early", "late")] == [10, 10]
     assert "recovered" not in trace.one("end")["args"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support import traces
-from support.puppet import Command, Puppet, play
+from support.api_driver import Command, Driver, play
 from support.run import run
 
 INIT: Command = ("init", "t.pfw", None, None)
@@ -105,7 +105,7 @@ def test_the_argument_wins_over_the_environment(tmp_path: Path) -> None:
 
 
 def test_a_second_run_beside_a_living_one_leaves_its_file_alone(tmp_path: Path) -> None:
-    with Puppet(cwd=tmp_path) as first:
+    with Driver(cwd=tmp_path) as first:
         first.tell(INIT, *span("first"), ("flush",))
         before = (tmp_path / "t.pfw.gz").read_bytes()
         play(INIT, *span("second"), FINI, cwd=tmp_path)
@@ -122,7 +122,7 @@ def test_a_second_run_beside_a_living_one_leaves_its_file_alone(tmp_path: Path) 
 
 def test_a_second_run_before_the_first_has_written(tmp_path: Path) -> None:
     """The living one has only its spool yet; the name is its own all the same."""
-    with Puppet(cwd=tmp_path) as first:
+    with Driver(cwd=tmp_path) as first:
         first.tell(INIT, *span("first"))
         play(INIT, *span("second"), FINI, cwd=tmp_path)
         first.tell(FINI)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support import traces
-from support.puppet import Command, play, program
+from support.api_driver import Command, play, program
 from support.traces import Trace, hash16
 
 INIT: Command = ("init", "t.pfw", None, None)
@@ -29,11 +29,11 @@ def record(directory: Path, *commands: Command, **options: Any) -> Trace:
 
 
 def test_the_opening_in_order(tmp_path: Path) -> None:
-    puppet = tmp_path / "bin" / "puppet"
-    program(puppet)
+    driver = tmp_path / "bin" / "driver"
+    program(driver)
     work = tmp_path / "work"
     work.mkdir()
-    play(INIT, ("begin", 0, "first", "app"), ("end", 0), FINI, cwd=work, executable=puppet)
+    play(INIT, ("begin", 0, "first", "app"), ("end", 0), FINI, cwd=work, executable=driver)
     trace = traces.read_one(work)
     opening = trace.records[:6]
     names = ["HH", "thread_name", "FH", "SH", "SH", "start"]
@@ -51,7 +51,7 @@ def test_the_opening_in_order(tmp_path: Path) -> None:
     assert said(opening[0]) == (socket.gethostname(), host)
     assert said(opening[1]) == (str(pid), "thread_name")
     assert said(opening[2]) == (str(work), hash16(str(work)))
-    assert said(opening[3]) == (str(puppet), hash16(str(puppet)))
+    assert said(opening[3]) == (str(driver), hash16(str(driver)))
     assert said(opening[4]) == ("DEFAULT", "5bc85321cd6d4bd2")
     start = opening[5]
     assert list(start["args"]) == START_KEYS
@@ -59,14 +59,14 @@ def test_the_opening_in_order(tmp_path: Path) -> None:
     assert start["args"]["p_idx"] == -1
     assert start["args"]["level"] == 1
     assert start["args"]["ppid"] == os.getpid()
-    assert start["args"]["cmd_hash"] == hash16(str(puppet))
+    assert start["args"]["cmd_hash"] == hash16(str(driver))
     assert start["args"]["exec_hash"] == "5bc85321cd6d4bd2"
     assert start["args"]["cwd"] == hash16(str(work))
     assert re.fullmatch(r"v\d+\.\d+\.\d+\S*", start["args"]["version"])
     # The first event is number 7, as in existing traces.
     assert trace.one("first")["id"] == 7
     assert trace.meta("process_name") == ["process_name"]
-    assert trace.one("process_name")["args"]["name"] == "puppet"
+    assert trace.one("process_name")["args"]["name"] == "driver"
 
 
 def test_known_hashes(tmp_path: Path) -> None:
@@ -86,17 +86,17 @@ def test_known_hashes(tmp_path: Path) -> None:
     ("args", "executable"),
     [
         ([], "DEFAULT"),
-        (["a"], "puppet"),
-        (["-x", "a", "b"], "puppet"),
+        (["a"], "driver"),
+        (["-x", "a", "b"], "driver"),
     ],
 )
 def test_command_line_and_program(tmp_path: Path, args: list[str], executable: str) -> None:
-    puppet = program(tmp_path / "puppet")
+    driver = program(tmp_path / "driver")
     work = tmp_path / "work"
     work.mkdir()
-    play(INIT, FINI, cwd=work, args=args, executable=puppet)
+    play(INIT, FINI, cwd=work, args=args, executable=driver)
     command, name = traces.read_one(work).named("SH")
-    assert command["args"]["name"] == ";".join([str(puppet), *args])
+    assert command["args"]["name"] == ";".join([str(driver), *args])
     assert name["args"]["name"] == executable
 
 

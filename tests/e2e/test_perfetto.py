@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support import traces
+from support.api_driver import Command, play
 from support.build import ROOT, compile_c
-from support.puppet import Command, play
 from support.run import run
 from support.traces import Trace
 
 if TYPE_CHECKING:
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 PROGRAMS = Path(__file__).parent / "programs"
 INIT: Command = ("init", "t.pfw", None, 3)

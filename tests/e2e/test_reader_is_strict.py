@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support import traces
-from support.puppet import Command, play
+from support.api_driver import Command, play
 
 WORK: list[Command] = [
     ("init", "t.pfw", None, None),

@@ -12,7 +12,7 @@ import duckdb
 import pandas
 import pytest
 from support import traces
-from support.puppet import Command, play
+from support.api_driver import Command, play
 from support.traces import Trace
 
 AWKWARD = 'quo"te \\ new\nline \x01 é 大 😀'

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support import traces
-from support.puppet import Command, play
+from support.api_driver import Command, play
 from support.traces import Trace
 
 INIT: Command = ("init", "t.pfw", None, None)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from support import traces
+from support.api_driver import Command, play
 from support.build import compile_c
-from support.puppet import Command, play
 from support.run import run
 
 PROGRAMS = Path(__file__).parent / "programs"

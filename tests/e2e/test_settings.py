@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from support import traces
+from support.api_driver import SOURCE, Command, play, script
 from support.build import command, prefix
-from support.puppet import SOURCE, Command, play, script
 from support.run import environment
 
 INIT: Command = ("init", "t.pfw", None, None)
@@ -227,11 +227,11 @@ def test_a_set_uid_program_ignores_every_setting(public: Path, set_uid: bool) ->
     # be able to reach the tree that is tested: hence a copy, whose path is in the program.
     library = public / "lib"
     shutil.copytree(prefix() / "lib", library)
-    puppet = public / "puppet"
+    driver = public / "driver"
     place = [f"-I{prefix()}/include", f"-L{library}", f"-Wl,-rpath,{library}"]
-    command("cc", SOURCE, "-o", puppet, *place, "-ldftracer_core", "-lpthread")
-    os.chown(puppet, 65534, 65534)
-    puppet.chmod(0o4755 if set_uid else 0o755)
+    command("cc", SOURCE, "-o", driver, *place, "-ldftracer_core", "-lpthread")
+    os.chown(driver, 65534, 65534)
+    driver.chmod(0o4755 if set_uid else 0o755)
     work = public / "work"
     work.mkdir()
     work.chmod(0o777)
@@ -243,7 +243,7 @@ def test_a_set_uid_program_ignores_every_setting(public: Path, set_uid: bool) ->
             "RANK": "1",
         }
     )
-    done = other_user(puppet, cwd=work, env=env)
+    done = other_user(driver, cwd=work, env=env)
     assert done.returncode == 0, done
     made = sorted(path.name for path in work.iterdir())
     if set_uid:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support import traces
-from support.puppet import Command, play, program
+from support.api_driver import Command, play, program
 from support.traces import decode
 
 INIT: Command = ("init", "t.pfw", None, None)
@@ -170,14 +170,14 @@ def test_command_line_and_directory(tmp_path: Path, what: str) -> None:
     words = [raw, b"", b";", raw]
     work = os.fsencode(tmp_path) + b"/" + raw.replace(b"/", b"_")
     os.mkdir(work)
-    puppet = program()
-    play(("init", "t.pfw", None, None), FINI, cwd=work, args=words, executable=puppet)
+    driver = program()
+    play(("init", "t.pfw", None, None), FINI, cwd=work, args=words, executable=driver)
     # pathlib cannot hold every name; the trace is moved to where it can.
     moved = tmp_path / "t.pfw.gz"
     shutil.move(work + b"/t.pfw.gz", os.fsencode(moved))
     trace = traces.read(moved)
     assert [decode(m["args"]["name"]) for m in trace.named("FH")] == [work]
-    command = b";".join([os.fsencode(puppet), *words])
+    command = b";".join([os.fsencode(driver), *words])
     assert decode(trace.named("SH")[0]["args"]["name"]) == command
 
 

@@ -183,7 +183,7 @@ def test_leaving_while_sixteen_threads_record(tmp_path: Path, ending: str) -> No
         directory = tmp_path / str(n)
         counted = tmp_path / f"{n}.counters"
         words = (directory / "t.pfw", counted, 16, 100, 0, 15000, ending)
-        run(program("workers"), *words, expect=wanted, timeout=60)
+        run(program("workers"), *words, expect=wanted)
         recover(directory)
         assert_committed(left_in(directory), faults.counters(counted))
         faults.nothing_hidden(directory, unborn=True)
@@ -195,7 +195,7 @@ def test_finalize_while_sixteen_threads_record(tmp_path: Path) -> None:
         directory = tmp_path / str(n)
         counted = tmp_path / f"{n}.counters"
         words = (directory / "t.pfw", counted, 16, 100, 0, 15000, "finalize")
-        run(program("workers"), *words, expect=3, timeout=60)
+        run(program("workers"), *words, expect=3)
         left = left_in(directory)
         faults.nothing_hidden(directory)
         for who in range(16):

@@ -14,7 +14,7 @@ from support.run import run
 def test_fork_while_eight_threads_record(tmp_path: Path, how: str, forks: int) -> None:
     directory = tmp_path / "d"
     counted = tmp_path / "counters"
-    done = run(program("forks"), directory / "t.pfw", counted, 8, forks, how, timeout=60)
+    done = run(program("forks"), directory / "t.pfw", counted, 8, forks, how)
     assert done.stdout == "bad 0\n"
     # The parent's finalize has finished for the children that left by _exit.
     faults.nothing_hidden(directory)
@@ -148,7 +148,7 @@ def test_child_that_outlives_its_parent(tmp_path: Path, end: str) -> None:
 @pytest.mark.parametrize("how", ["fork", "return"])
 def test_fork_in_a_signal_handler(tmp_path: Path, how: str) -> None:
     """In the middle of the main thread's recording; `return`: the child comes back into it."""
-    done = run(program("handlers"), tmp_path / "d" / "t.pfw", how, 1000, 500, timeout=60)
+    done = run(program("handlers"), tmp_path / "d" / "t.pfw", how, 1000, 500)
     _, events, handled, _, children = map(int, done.stdout.split())
     assert children == 150
     recover(tmp_path / "d")

@@ -17,6 +17,7 @@ from support.faults import (
     recover,
     steps,
 )
+from support.limits import HANG
 from support.run import environment, run
 
 # ---- Descriptors ---------------------------------------------------------------------------------
@@ -76,7 +77,7 @@ def test_programs_that_know_their_numbers(
     """close(0) and open give 0, the next one gives 3, all others are closed: never a difference."""
     counted = tmp_path / "counters"
     words = (tmp_path / "d" / "t.pfw", counted, threads, size, rounds)
-    done = run(program("descriptors"), *words, stdin=b"", timeout=60)
+    done = run(program("descriptors"), *words, stdin=b"")
     assert done.stdout == "0 0\n"
     recover(tmp_path / "d")
     left = left_in(tmp_path / "d")
@@ -288,7 +289,7 @@ def test_same_pid_in_two_namespaces(tmp_path: Path, mount: str) -> None:
         # From here both look as if they might live: neither is touched.
         assert recover(tmp_path / "d")[1:] == (2, 0, 0, 0, 2, 0)
         for process in processes:
-            _, errors = process.communicate(b"x", timeout=60)
+            _, errors = process.communicate(b"x", timeout=HANG)
             assert (process.returncode, errors) == (0, b"")
     finally:
         for process in processes:

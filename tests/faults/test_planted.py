@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support import faults, traces
 from support.faults import AT_MOST_ONE, ONE_LINE, assert_exactly, left_in, program, recover, steps
+from support.limits import HANG
 from support.run import environment
 
 KINDS = ["link", "dangling", "fifo", "directory", "file", "socket"]
@@ -129,7 +130,7 @@ def test_trace_replaced_during_the_run(tmp_path: Path, kind: str) -> None:
         planted = Planted(tmp_path, "t.pfw.gz", kind)
         for entry in traces.spools(tmp_path / "moved"):
             entry.rename(tmp_path / "d" / entry.name)
-        _, errors = process.communicate(b"x", timeout=60)
+        _, errors = process.communicate(b"x", timeout=HANG)
         assert process.returncode == 0
     assert ONE_LINE.fullmatch(errors.decode())
     assert planted.state() == planted.before

@@ -21,6 +21,7 @@ from support.faults import (
     recover,
     steps,
 )
+from support.limits import HANG
 from support.run import environment, run
 
 
@@ -140,7 +141,7 @@ def test_a_living_process_with_its_spool_elsewhere_is_left_alone(tmp_path: Path)
     with living(tmp_path, env) as process:
         assert recover(tmp_path / "d")[1:] == (1, 0, 0, 1, 0, 0)
         assert process.stdin is not None
-        process.communicate(b"x", timeout=60)
+        process.communicate(b"x", timeout=HANG)
         assert process.returncode == 0
     faults.nothing_hidden(tmp_path / "d")
     assert_exactly(left_in(tmp_path / "d"), {0: 30})
@@ -172,7 +173,7 @@ def test_recoverers_at_once(tmp_path: Path, many: int) -> None:
         recoverers = [start_recoverer(directory) for _ in range(many)]
         found = []
         for recoverer in recoverers:
-            out, errors = recoverer.communicate(timeout=60)
+            out, errors = recoverer.communicate(timeout=HANG)
             assert (recoverer.returncode, errors) == (0, b"")
             found.append(Found(*map(int, out.split())))
         assert sum(one.recovered for one in found) == 2
@@ -188,7 +189,7 @@ def test_a_living_process_is_left_alone(tmp_path: Path) -> None:
     with living(tmp_path) as process:
         for force in (False, True):
             assert recover(tmp_path / "d", force=force)[1:] == (1, 0, 0, 1, 0, 0)
-        process.communicate(b"x", timeout=60)
+        process.communicate(b"x", timeout=HANG)
         assert process.returncode == 0
     faults.nothing_hidden(tmp_path / "d")
     assert_exactly(left_in(tmp_path / "d"), {0: 30})
@@ -209,7 +210,7 @@ def test_recoverers_beside_a_busy_writer(tmp_path: Path) -> None:
                 found = recover(tmp_path / "d")
                 assert found.recovered == 0
                 turns += 1
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=HANG)
     finally:
         faults.kill(process)
     assert (process.returncode, errors) == (0, b"")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support import faults
 from support.faults import left_in, program, recover
+from support.limits import HANG
 from support.run import environment, run
 
 KILLS = 25  # in each of the tests below, of which there are nine
@@ -31,7 +32,7 @@ def kill_at_random(
     # Every fourth is killed at some time of its start; the others once they record, however slow
     # the machine is.
     if seed % 4 != 0:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG
         while sum(faults.counters(counted)) == 0 and time.monotonic() < deadline:
             time.sleep(0.0005)
     time.sleep(random.Random(seed).uniform(0, 0.012))
@@ -108,7 +109,7 @@ def test_at_every_system_call_of_a_short_run(tmp_path: Path, part: int) -> None:
         directory = tmp_path / str(number)
         counted = tmp_path / f"{number}.counters"
         words = (program("workers"), directory / "t.pfw", counted, 1, 1000, 150, 0, "join")
-        done = run(program("killat"), number, "ftruncate", *words, expect=None, timeout=60)
+        done = run(program("killat"), number, "ftruncate", *words, expect=None)
         if done.rc == 2:
             pytest.skip("ptrace is not permitted here")
         before = left_in(directory, whole=False)

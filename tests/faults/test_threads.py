@@ -12,7 +12,7 @@ from support.run import run
 
 
 def threads(tmp_path: Path, *words: str | int | Path) -> faults.Left:
-    run(program("threads"), tmp_path / "d" / "t.pfw", *words, timeout=60)
+    run(program("threads"), tmp_path / "d" / "t.pfw", *words)
     faults.nothing_hidden(tmp_path / "d")
     left = left_in(tmp_path / "d")
     assert left.lost == 0

@@ -51,7 +51,7 @@ def test_find_shows_every_directory_and_every_entry(tmp_path: Path) -> None:
         entries += len(folders) + len(files)
     words = ("find", below, "-name", "no such file")
     env = {"DFTRACER_DATA_DIR": below}
-    run = intercept.traced(*words, cwd=tmp_path, out=tmp_path / "out", env=env, timeout=240)
+    run = intercept.traced(*words, cwd=tmp_path, out=tmp_path / "out", env=env)
     process = run.one
     opened = Counter(
         event.path
@@ -65,7 +65,7 @@ def test_find_shows_every_directory_and_every_entry(tmp_path: Path) -> None:
     assert len(reads) == entries + 3 * len(directories)
     # Some directories are opened a second time, from below: as often as the kernel says.
     lines = intercept.strace(
-        *words, cwd=tmp_path, calls=("openat", "open"), log=tmp_path / "strace", timeout=240
+        *words, cwd=tmp_path, calls=("openat", "open"), log=tmp_path / "strace"
     )
     assert opened == opens(lines, below)
 

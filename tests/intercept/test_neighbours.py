@@ -15,9 +15,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support import faults, harm, intercept
+from support import compare_runs, faults, intercept
 from support.build import command
-from support.harm import assert_marks, both, marks, program
+from support.compare_runs import assert_marks, both, marks, program
 from support.run import run
 
 ORDERS = pytest.mark.parametrize("first", ["ours", "theirs"])
@@ -197,7 +197,7 @@ def test_another_wrapper(
     tmp_path: Path, what: str, words: list[str | int], first: str, flags: tuple[str, ...]
 ) -> None:
     """Both see every call of the program, as often as alone."""
-    theirs = harm.library("harm_peer", tmp_path / "libpeer.so", *flags)
+    theirs = compare_runs.library("harm_peer", tmp_path / "libpeer.so", *flags)
     alone, beside = tmp_path / "alone", tmp_path / "beside"
     done = both(
         tmp_path,
@@ -218,8 +218,8 @@ def test_preloaded_twice(tmp_path: Path) -> None:
 
 
 def test_three_wrappers_and_an_allocator(tmp_path: Path) -> None:
-    one = harm.library("harm_peer", tmp_path / "libone.so")
-    two = harm.library("harm_peer", tmp_path / "libtwo.so", "-DEARLY")
+    one = compare_runs.library("harm_peer", tmp_path / "libone.so")
+    two = compare_runs.library("harm_peer", tmp_path / "libtwo.so", "-DEARLY")
     others = f"{one}:{two}:{allocator('jemalloc')}"
     around = f"{one}:{intercept.library()}:{two}:{allocator('jemalloc')}"
     done = both(
@@ -253,7 +253,7 @@ def summary_of(tmp_path: Path, *words: str | Path, cwd: Path) -> str:
     done = run("sh", "-c", '"$@"; echo "status $?"', "sh", *words, cwd=cwd, env=env, stderr=None)
     lines = [line for line in done.stderr.splitlines() if line.startswith("dftracer: ")]
     assert len(lines) == 1, done.stderr
-    harm.nothing_else(out)
+    compare_runs.nothing_else(out)
     return lines[0]
 
 
@@ -262,14 +262,14 @@ def unharmed(tmp_path: Path, made: Path, *words: str | int, why: str) -> None:
     done = both(tmp_path, "sh", "-c", '"$@"; echo "status $?"', "sh", made, *words)
     for process in done.processes:
         # A shell that forks to start it has calls of its own; the program itself has none.
-        assert harm.command(process)[0] in ("sh", "cat", "wc")
+        assert compare_runs.command(process)[0] in ("sh", "cat", "wc")
     line = summary_of(tmp_path, made, *map(str, words), cwd=tmp_path / "w")
     assert made.name in line
     assert re.search(why, line), line
 
 
 def test_static_program(tmp_path: Path) -> None:
-    made = harm.program("harm_io", "-static")
+    made = compare_runs.program("harm_io", "-static")
     named = tmp_path / "static_program"
     shutil.copy(made, named)
     unharmed(tmp_path, named, 2, why="static")
@@ -277,7 +277,7 @@ def test_static_program(tmp_path: Path) -> None:
 
 def test_static_pie_program(tmp_path: Path) -> None:
     named = tmp_path / "static_pie_program"
-    shutil.copy(harm.program("harm_io", "-static-pie", "-fPIE"), named)
+    shutil.copy(compare_runs.program("harm_io", "-static-pie", "-fPIE"), named)
     unharmed(tmp_path, named, 2, why="static")
 
 
@@ -361,7 +361,7 @@ def need_root() -> None:
 def test_set_uid_program(tmp_path: Path) -> None:
     need_root()
     named = tmp_path / "set_uid_program"
-    shutil.copy(harm.program("harm_own", "-fno-builtin"), named)
+    shutil.copy(compare_runs.program("harm_own", "-fno-builtin"), named)
     os.chown(named, 65534, 65534)
     named.chmod(0o4755)
     unharmed(tmp_path, named, why="set-u")
@@ -370,7 +370,7 @@ def test_set_uid_program(tmp_path: Path) -> None:
 def test_set_gid_program(tmp_path: Path) -> None:
     need_root()
     named = tmp_path / "set_gid_program"
-    shutil.copy(harm.program("harm_own", "-fno-builtin"), named)
+    shutil.copy(compare_runs.program("harm_own", "-fno-builtin"), named)
     os.chown(named, 0, 65534)
     named.chmod(0o2755)
     unharmed(tmp_path, named, why="set-")
@@ -379,7 +379,7 @@ def test_set_gid_program(tmp_path: Path) -> None:
 def test_program_with_capabilities(tmp_path: Path) -> None:
     need_root()
     named = tmp_path / "capable_program"
-    shutil.copy(harm.program("harm_own", "-fno-builtin"), named)
+    shutil.copy(compare_runs.program("harm_own", "-fno-builtin"), named)
     setcap = shutil.which("setcap", path="/usr/sbin:/sbin:" + os.environ["PATH"])
     if setcap is None:
         pytest.skip("setcap is not installed")
@@ -392,9 +392,9 @@ def test_program_with_capabilities(tmp_path: Path) -> None:
 def test_program_started_without_our_variables(tmp_path: Path) -> None:
     cwd = tmp_path / "w"
     cwd.mkdir()
-    (cwd / "data").write_bytes(harm.DATA)
+    (cwd / "data").write_bytes(compare_runs.DATA)
     named = tmp_path / "bare_program"
-    shutil.copy(harm.program("harm_own", "-fno-builtin"), named)
+    shutil.copy(compare_runs.program("harm_own", "-fno-builtin"), named)
     line = summary_of(tmp_path, "env", "-i", named, cwd=cwd)
     assert re.search(r"bare_program.*LD_PRELOAD", line)
 

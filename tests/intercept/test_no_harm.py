@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import harm, intercept
+from support import compare_runs, intercept
 from support.build import ROOT
-from support.harm import assert_marks, both, marks, program
+from support.compare_runs import assert_marks, both, marks, program
 from support.run import run
 
 LARGE = ("-D_FILE_OFFSET_BITS=64", "-D_TIME_BITS=64")
@@ -46,7 +46,7 @@ def test_random_walk_over_a_file(
 def test_little_of_everything(tmp_path: Path, mode: str) -> None:
     done = both(tmp_path, program("harm_io"), 8, mode=mode)
     assert_marks(marks(*done.processes), {1000: 1000})
-    harm.one_run(done.processes)
+    compare_runs.one_run(done.processes)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_library_needs_nothing_of_ours_in_the_working_directory(tmp_path: Path) 
     shutil.copytree(intercept.library().parent, copied)
     cwd = tmp_path / "w"
     cwd.mkdir()
-    (cwd / "data").write_bytes(harm.DATA)
+    (cwd / "data").write_bytes(compare_runs.DATA)
     settings = intercept.settings(tmp_path / "d")
     settings["LD_PRELOAD"] = str(copied / intercept.library().name)
     run(program("harm_io"), 1, cwd=cwd, env=settings)

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
-from support import faults, harm, intercept
-from support.harm import assert_marks, both, marks, program
+from support import compare_runs, faults, intercept
+from support.compare_runs import assert_marks, both, marks, program
 
 FORTIFIED = ("-O2", "-D_FORTIFY_SOURCE=2")
 LARGE = ("-D_FILE_OFFSET_BITS=64", "-D_TIME_BITS=64")
@@ -113,7 +113,7 @@ def test_sigpipe_kills(tmp_path: Path, mode: str) -> None:
     )
     assert done.result.stdout == "before\n"
     faults.recover(done.directory)
-    harm.nothing_else(done.directory)
+    compare_runs.nothing_else(done.directory)
     (process,) = intercept.read(done.directory)
     assert process.named("pipe")
 
@@ -126,9 +126,9 @@ def traced(tmp_path: Path, *words: str | Path | int) -> intercept.Run:
     """Only traced: how often a timer fires differs."""
     cwd = tmp_path / "w"
     cwd.mkdir()
-    (cwd / "data").write_bytes(harm.DATA)
+    (cwd / "data").write_bytes(compare_runs.DATA)
     done = intercept.traced(words[0], *words[1:], cwd=cwd, out=tmp_path / "d")  # type: ignore[arg-type]
-    harm.nothing_else(done.directory)
+    compare_runs.nothing_else(done.directory)
     return done
 
 
@@ -222,13 +222,13 @@ def test_many_short_threads(tmp_path: Path, mode: str) -> None:
 def test_exit_in_a_thread_while_others_go_on(tmp_path: Path) -> None:
     cwd = tmp_path / "w"
     cwd.mkdir()
-    (cwd / "data").write_bytes(harm.DATA)
+    (cwd / "data").write_bytes(compare_runs.DATA)
     done = intercept.traced(
         *(program("harm_threads"), "exit"), cwd=cwd, out=tmp_path / "d", expect=4, ended=False
     )
     # What the other threads still recorded while the process went down may wait in a spool.
     faults.recover(done.directory)
-    harm.nothing_else(done.directory)
+    compare_runs.nothing_else(done.directory)
     assert done.result.stdout == "exit\n"
     assert_marks(marks(*intercept.read(done.directory, open_parents=True)), {1000: 500})
 
@@ -271,12 +271,12 @@ def test_calls_before_and_after_main(
     tmp_path: Path, leave: str, last: list[int], link: str
 ) -> None:
     """Also in constructors before ours and in destructors after ours."""
-    library = harm.library("harm_stages_lib", None, f"-Wl,-z,{link}")
+    library = compare_runs.library("harm_stages_lib", None, f"-Wl,-z,{link}")
     made = program("harm_stages", "-Wl,--no-as-needed", str(library), f"-Wl,-z,{link}")
     done = both(tmp_path, made, leave, expect=3, hidden=True)
     # What comes after the tracer's own end is for whoever reads the trace.
     faults.recover(done.directory)
-    harm.nothing_else(done.directory)
+    compare_runs.nothing_else(done.directory)
     found = marks(*intercept.read(done.directory, open_parents=True))
     for who in EARLIEST:
         found.pop(who, None)
@@ -285,14 +285,14 @@ def test_calls_before_and_after_main(
 
 def test_calls_before_any_constructor(tmp_path: Path) -> None:
     """libc itself is not ready for anybody then: they work, and are not recorded."""
-    library = harm.library("harm_stages_lib", None)
+    library = compare_runs.library("harm_stages_lib", None)
     made = program("harm_stages", "-Wl,--no-as-needed", str(library))
     both(tmp_path, made, "_exit", expect=3)
 
 
 def test_calls_in_the_resolver_of_a_library(tmp_path: Path) -> None:
     """While libraries are relocated, ours is not yet."""
-    library = harm.library("harm_stages_lib", None, "-DIFUNC")
+    library = compare_runs.library("harm_stages_lib", None, "-DIFUNC")
     made = program("harm_stages", "-Wl,--no-as-needed", str(library))
     done = both(tmp_path, made, "return", expect=3, hidden=True)
     assert "library 8" in done.result.stdout

@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from support import faults, harm, intercept
-from support.harm import assert_marks, both, marks, program
+from support import compare_runs, faults, intercept
+from support.compare_runs import assert_marks, both, marks, program
 from support.run import environment
 
 # ---- Descriptors ---------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ def test_program_without_a_free_descriptor(tmp_path: Path) -> None:
     done = both(tmp_path, program("harm_fds"), "limit", complains=True, hidden=True, ended=False)
     assert "last 15, errno 24" in done.result.stdout
     faults.recover(done.directory)
-    harm.nothing_else(done.directory)
+    compare_runs.nothing_else(done.directory)
     processes = intercept.read(done.directory)
     found = marks(*processes)
     lost = sum(process.end.get("lost", 0) for process in processes)
@@ -161,10 +161,10 @@ def test_values_that_make_no_sense(tmp_path: Path, values: dict[str, str]) -> No
     for trace in (False, True):
         cwd.mkdir()
         out.mkdir(exist_ok=True)
-        (cwd / "data").write_bytes(harm.DATA)
+        (cwd / "data").write_bytes(compare_runs.DATA)
         env = {**intercept.settings(out), **values} if trace else {}
         words = (program("harm_steps"), "marks=1000:1000", "fork{", "marks=1001:10", "}")
-        one = harm.once((*words, "system=marks=1002:5"), cwd, env, enable=trace)
+        one = compare_runs.once((*words, "system=marks=1002:5"), cwd, env, enable=trace)
         files = {name: what for name, what in one.files.items() if not name.startswith("trace")}
         seen.append((one.status, one.stdout, files))
         for line in one.stderr.splitlines() if trace else []:
@@ -203,18 +203,18 @@ def test_system_without_some_of_its_directories(tmp_path: Path, missing: str) ->
     seen = []
     for trace in (False, True):
         cwd.mkdir()
-        (cwd / "data").write_bytes(harm.DATA)
+        (cwd / "data").write_bytes(compare_runs.DATA)
         words: list[str | Path] = [*INSIDE, script]
         if trace:
             # Only the program is traced, not what takes the directories away.
             out.mkdir()
             words += ["env", *(f"{k}={v}" for k, v in intercept.settings(out).items())]
         words += [program("harm_io"), "2"]
-        seen.append(harm.once(tuple(words), cwd, {}, enable=trace))
+        seen.append(compare_runs.once(tuple(words), cwd, {}, enable=trace))
         shutil.rmtree(cwd)
     assert seen[1] == seen[0]
     # Without /proc a program does not know what its process was before, whose file has no end then.
-    harm.nothing_else(out)
+    compare_runs.nothing_else(out)
     assert_marks(marks(*intercept.read(out, ended="/proc" not in missing)), {1000: 1000})
 
 
@@ -230,7 +230,7 @@ def test_no_home_and_a_user_without_a_name(user: int | None) -> None:
         for directory in (cwd, out):
             directory.mkdir()
             directory.chmod(0o777)
-        (cwd / "data").write_bytes(harm.DATA)
+        (cwd / "data").write_bytes(compare_runs.DATA)
         shutil.copy(program("harm_io"), top / "program")
         shutil.copytree(intercept.library().parent, library)
         env = environment(intercept.settings(out))
@@ -265,11 +265,11 @@ def test_sandbox_that_forbids_what_we_need(tmp_path: Path, how: str) -> None:
 
 
 def test_directory_of_the_trace_cannot_be_written(tmp_path: Path) -> None:
-    def seen(env: dict[str, str], enable: bool) -> harm.Ended:
+    def seen(env: dict[str, str], enable: bool) -> compare_runs.Ended:
         cwd = tmp_path / "w"
         cwd.mkdir()
-        (cwd / "data").write_bytes(harm.DATA)
-        one = harm.once((program("harm_io"), 2), cwd, env, enable=enable)
+        (cwd / "data").write_bytes(compare_runs.DATA)
+        one = compare_runs.once((program("harm_io"), 2), cwd, env, enable=enable)
         shutil.rmtree(cwd)
         return one
 

@@ -12,9 +12,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support import faults, harm, intercept
-from support.harm import DATA, assert_marks, marks, nothing_else, one_run, ppid
+from support import compare_runs, faults, intercept
+from support.compare_runs import DATA, assert_marks, marks, nothing_else, one_run, ppid
 from support.intercept import PROGRAMS
+from support.limits import HANG
 from support.processes import place, steps, told
 from support.run import environment, run
 
@@ -105,7 +106,7 @@ def test_pool(tmp_path: Path, method: str, how: str, mode: str) -> None:
         env = intercept.settings(out)
     else:
         words.append(out / "t.pfw")
-    done = run(sys.executable, *words, cwd=cwd, env=env, timeout=120)
+    done = run(sys.executable, *words, cwd=cwd, env=env)
     said = json.loads(done.stdout)
     nothing_else(out)
     found = intercept.read(out)
@@ -164,7 +165,7 @@ def test_five_deep_of_five_kinds(tmp_path: Path) -> None:
     for depth, name in enumerate(names[:4]):
         assert tree.marks_of(name) == {1000 + depth}
     (cat,) = tree.files_of(tree.pid("cat"))
-    assert harm.command(cat) == ["cat", "data"]
+    assert compare_runs.command(cat) == ["cat", "data"]
     read = [
         event.args["ret"]
         for event in cat.below(cwd)
@@ -198,7 +199,7 @@ ls | sort
                                      {"DFTRACER_DISABLE_IO": "1"}, {"DFTRACER_DATA_DIR": "all"},
                                      {"DFTRACER_DISABLE_STDIO": "1"}])  # fmt: skip
 def test_bash_with_pipes_and_redirections(tmp_path: Path, setting: dict[str, str]) -> None:
-    done = harm.both(tmp_path, "bash", "-c", BASH, traced_env=setting)
+    done = compare_runs.both(tmp_path, "bash", "-c", BASH, traced_env=setting)
     if not setting:
         one_run(done.processes)
         # Through descriptor 3, which bash makes its standard output meanwhile.
@@ -209,7 +210,7 @@ def test_bash_with_pipes_and_redirections(tmp_path: Path, setting: dict[str, str
 @intercept.IN_EACH_MODE
 def test_fork_while_eight_threads_make_calls(tmp_path: Path, mode: str) -> None:
     forks = 400
-    done = steps(tmp_path, "threads=1000:8", f"forks=2000:{forks}", "stop", timeout=120, mode=mode)
+    done = steps(tmp_path, "threads=1000:8", f"forks=2000:{forks}", "stop", mode=mode)
     nothing_else(done.directory)
     lines = [line.split() for line in done.result.stdout.splitlines()]
     wanted = {int(who): int(count) for word, who, count in lines if word == "made"}
@@ -229,7 +230,7 @@ def test_fork_while_eight_threads_make_calls(tmp_path: Path, mode: str) -> None:
 def can(*words: str) -> bool:
     if shutil.which(words[0]) is None:
         return False
-    done = subprocess.run(words, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(words, capture_output=True, check=False, timeout=HANG)
     return done.returncode == 0
 
 
@@ -243,7 +244,11 @@ def test_two_pid_namespaces_share_a_directory(tmp_path: Path) -> None:
     env = environment(intercept.settings(out))
     running = [
         subprocess.Popen(
-            [*inside, harm.program("harm_steps"), *(word.format(1000 + n) for word in words)],
+            [
+                *inside,
+                compare_runs.program("harm_steps"),
+                *(word.format(1000 + n) for word in words),
+            ],
             cwd=cwd,
             env=env,
             stdout=subprocess.PIPE,
@@ -252,7 +257,7 @@ def test_two_pid_namespaces_share_a_directory(tmp_path: Path) -> None:
         for n in range(3)
     ]
     try:
-        said = [process.communicate(timeout=60)[0] for process in running]
+        said = [process.communicate(timeout=HANG)[0] for process in running]
     finally:
         for process in running:
             if process.poll() is None:
@@ -279,7 +284,7 @@ def test_process_that_changes_its_directory(tmp_path: Path, amount: int) -> None
     cwd, out = place(tmp_path)
     (cwd / "sub").mkdir()
     settings = {**intercept.settings(out), "DFTRACER_LOG_FILE": "../d/t"}
-    run(harm.program("harm_steps"), *words, "_exit=0", "}", cwd=cwd, env=settings)
+    run(compare_runs.program("harm_steps"), *words, "_exit=0", "}", cwd=cwd, env=settings)
     nothing_else(out)
     assert_marks(marks(*intercept.read(out)), {1000: amount, 1001: amount, 1002: 9})
     assert list((cwd / "sub").iterdir()) == []
@@ -294,7 +299,13 @@ def test_process_that_shuts_itself_in(tmp_path: Path, amount: int) -> None:
     cwd, out = place(tmp_path)
     env = intercept.settings(out)
     done = run(
-        harm.program("harm_steps"), *words, "}", "marks=1003:3", cwd=cwd, env=env, stderr=None
+        compare_runs.program("harm_steps"),
+        *words,
+        "}",
+        "marks=1003:3",
+        cwd=cwd,
+        env=env,
+        stderr=None,
     )
     assert done.stdout == "chroot(rest) = 0, errno 77\nchild 0\n"
     assert all(line.startswith("dftracer: ") for line in done.stderr.splitlines())
@@ -303,7 +314,7 @@ def test_process_that_shuts_itself_in(tmp_path: Path, amount: int) -> None:
     faults.recover(out)
     nothing_else(out)
     processes = intercept.read(out)
-    lost = sum(harm.end(process, "lost") for process in processes)
+    lost = sum(compare_runs.end(process, "lost") for process in processes)
     have = marks(*processes)
     assert sum(len(offsets) for offsets in have.values()) + lost >= 5 + amount + 3
     assert all(set(offsets.values()) == {1} for offsets in have.values())
@@ -317,19 +328,19 @@ def test_process_that_gives_up_its_rights(tmp_path: Path, mode: int) -> None:
     cwd, out = place(tmp_path)
     out.chmod(mode)
     env = intercept.settings(out)
-    done = run(harm.program("harm_steps"), *words, "}", cwd=cwd, env=env, stderr=None)
+    done = run(compare_runs.program("harm_steps"), *words, "}", cwd=cwd, env=env, stderr=None)
     assert done.stdout.splitlines()[-1] == "child 0"
     assert all(line.startswith("dftracer: ") for line in done.stderr.splitlines())
     assert len(done.stderr.splitlines()) <= 2
     faults.recover(out)
     nothing_else(out)
     processes = intercept.read(out)
-    lost = sum(harm.end(process, "lost") for process in processes)
+    lost = sum(compare_runs.end(process, "lost") for process in processes)
     have = marks(*processes)
     assert sum(len(offsets) for offsets in have.values()) + lost >= 5050
     assert all(set(offsets.values()) == {1} for offsets in have.values())
 
 
 def test_child_without_an_environment_runs_as_it_should(tmp_path: Path) -> None:
-    done = harm.both(tmp_path, "env", "-i", "/bin/cat", "data")
-    assert [harm.command(process)[0] for process in done.processes] == ["env"]
+    done = compare_runs.both(tmp_path, "env", "-i", "/bin/cat", "data")
+    assert [compare_runs.command(process)[0] for process in done.processes] == ["env"]

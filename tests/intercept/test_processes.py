@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import harm, intercept
-from support.harm import assert_marks, marks, nothing_else, one_run, ppid
+from support import compare_runs, intercept
+from support.compare_runs import assert_marks, marks, nothing_else, one_run, ppid
 from support.processes import place, steps
 from support.run import run
 
@@ -184,14 +184,14 @@ def test_started_program(tmp_path: Path, kind: str, leave: str, mode: str) -> No
 @intercept.IN_EACH_MODE
 @pytest.mark.parametrize("times", [3, 100])
 def test_exec_of_itself(tmp_path: Path, times: int, mode: str) -> None:
-    done = steps(tmp_path, "who=me", f"again={times}:1000:10", timeout=120, mode=mode)
+    done = steps(tmp_path, "who=me", f"again={times}:1000:10", mode=mode)
     nothing_else(done.directory)
     assert_marks(marks(*done.processes), {1000 + image: 10 for image in range(times + 1)})
     if mode == intercept.PRELOAD:
         # Only then it is known before the exec that the next program is traced as well.
         one_run(done.processes)
     # One process to a reader, whatever the number of its files.
-    starts = [start for process in done.processes for start in harm.starts(process)]
+    starts = [start for process in done.processes for start in compare_runs.starts(process)]
     assert len({start["args"]["proc"] for start in starts}) == 1
     assert {process.pid for process in done.processes} == {done.pid("me")}
     execs = [event for event in done.events if event.name == "execl"]
@@ -252,7 +252,13 @@ def test_subprocesses_of_many_threads(tmp_path: Path) -> None:
         "for thread in threads: thread.start()\n"
         "for thread in threads: thread.join()\n"
     )
-    run(sys.executable, script, harm.program("harm_steps"), cwd=cwd, env=intercept.settings(out))
+    run(
+        sys.executable,
+        script,
+        compare_runs.program("harm_steps"),
+        cwd=cwd,
+        env=intercept.settings(out),
+    )
     nothing_else(out)
     found = intercept.read(out)
     one_run(found)

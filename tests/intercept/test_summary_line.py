@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import harm, intercept
+from support import compare_runs, intercept
 from support.build import compile_c
-from support.harm import DATA, nothing_else, program
+from support.compare_runs import DATA, nothing_else, program
 from support.intercept import PROGRAMS, Process
+from support.limits import HANG
 from support.processes import place
 from support.run import Result, environment, run
 
@@ -88,7 +89,9 @@ def test_filtered_calls_are_counted(tmp_path: Path) -> None:
     assert number(line, "filtered") >= 351
     assert cwd.exists()
     found = intercept.read(tmp_path / "d")
-    assert sum(harm.end(process, "filtered") for process in found) <= number(line, "filtered")
+    assert sum(compare_runs.end(process, "filtered") for process in found) <= number(
+        line, "filtered"
+    )
 
 
 def test_counts_of_the_end_record(tmp_path: Path) -> None:
@@ -227,7 +230,7 @@ def test_child_says_nothing_of_its_own(tmp_path: Path) -> None:
     found = intercept.read(out)
     assert number(line, "event") == recorded(found)
     assert number(line, "process") == len(found)
-    harm.one_run(found)
+    compare_runs.one_run(found)
 
 
 def test_two_runs_beside_each_other_have_a_line_each(tmp_path: Path) -> None:
@@ -244,7 +247,7 @@ def test_two_runs_beside_each_other_have_a_line_each(tmp_path: Path) -> None:
         )
         for n in range(2)
     ]
-    said = [process.communicate(timeout=60)[1] for process in running]
+    said = [process.communicate(timeout=HANG)[1] for process in running]
     nothing_else(out)
     for n, text in enumerate(said):
         line = one_line(text)
@@ -353,7 +356,7 @@ def test_bytes_of_filtered_files_are_seen_too(tmp_path: Path) -> None:
     script = f'echo x > kept/file; exec "{made}"'
     run("sh", "-c", script, cwd=cwd, env=settings)
     found = intercept.read(out)
-    assert sum(harm.end(process, "write_seen") for process in found) > 10_000_000
+    assert sum(compare_runs.end(process, "write_seen") for process in found) > 10_000_000
 
 
 @pytest.mark.parametrize("script", ["cat data > copy", "cp data a; cat a a > b; sort b > c"])
@@ -363,8 +366,8 @@ def test_gap_of_ordinary_tools(tmp_path: Path, script: str) -> None:
     run("sh", "-c", script, cwd=cwd, env=intercept.settings(out))
     for process in intercept.read(out):
         for kind in ("read", "write"):
-            total = harm.end(process, f"{kind}_total")
-            gap = total - harm.end(process, f"{kind}_seen")
-            assert gap >= 0, harm.command(process)
+            total = compare_runs.end(process, f"{kind}_total")
+            gap = total - compare_runs.end(process, f"{kind}_seen")
+            assert gap >= 0, compare_runs.command(process)
             if total > 5_000_000:
-                assert gap < total / 1000, harm.command(process)
+                assert gap < total / 1000, compare_runs.command(process)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import faults, harm, intercept
+from support import compare_runs, faults, intercept
 from support.build import ROOT, compile_c
-from support.harm import both, marks, program
+from support.compare_runs import both, marks, program
 
 FEW = 5_000
 MANY = 150_000  # more than a spool holds, even a grown one
@@ -42,7 +42,7 @@ def watched(place: Path, env: dict[str, str]) -> intercept.Run:
     """A process that changes nothing, and says how many threads it had."""
     cwd = place / "w"
     cwd.mkdir(parents=True)
-    (cwd / "data").write_bytes(harm.DATA)
+    (cwd / "data").write_bytes(compare_runs.DATA)
     run = intercept.traced(program("harm_rights"), "nothing", FEW, cwd=cwd, env=env)
     assert marks(run.one)[AFTER] == dict.fromkeys(range(FEW), 1)
     assert "threads 2\n" in run.result.stdout
@@ -51,7 +51,7 @@ def watched(place: Path, env: dict[str, str]) -> intercept.Run:
 
 @intercept.IN_EACH_MODE
 def test_libc_does_not_see_the_thread(tmp_path: Path, mode: str) -> None:
-    run = watched(tmp_path, {**harm.settings(tmp_path / "w.traces", mode), **A_THREAD})
+    run = watched(tmp_path, {**compare_runs.settings(tmp_path / "w.traces", mode), **A_THREAD})
     assert "libc sees one thread\n" in run.result.stdout
 
 
@@ -90,7 +90,7 @@ def test_process_that_gives_up_root_is_recorded_to_its_end(open_place: Path, wha
 
 @pytest.mark.parametrize("first", ["ours", "theirs"])
 def test_library_whose_memcpy_knows_threads(tmp_path: Path, first: str) -> None:
-    theirs = harm.library("harm_other_memcpy", None, "-fno-builtin", "-O1")
+    theirs = compare_runs.library("harm_other_memcpy", None, "-fno-builtin", "-O1")
     both_libraries = [str(intercept.library()), str(theirs)]
     if first == "theirs":
         both_libraries.reverse()

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.perfetto.importer import Importer
 from tests.support import run as runner
 from tests.support import traces
+from tests.support.perfetto_importer import Importer
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
@@ -46,7 +46,6 @@ def run_in(
         cwd=directory,
         enable=enable,
         stderr=None,
-        timeout=240,
     )
 
 

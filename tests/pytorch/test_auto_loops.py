@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.perfetto.importer import Importer
 from tests.pytorch.conftest import PROGRAMS, accepted, counts, run_in
 from tests.support import traces
+from tests.support.perfetto_importer import Importer
 
 KINDS = ["accumulation", "adversarial", "no_loader", "evaluation_first", "failing", "stream"]
 

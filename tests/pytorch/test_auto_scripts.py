@@ -7,9 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.perfetto.importer import Importer
 from tests.pytorch.conftest import EXAMPLES, PROGRAMS, Program, accepted, counts
 from tests.support import traces
+from tests.support.perfetto_importer import Importer
 
 ON = {"DFTRACER_TORCH": "1"}
 PLAIN = EXAMPLES / "training_plain.py"

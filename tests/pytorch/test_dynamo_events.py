@@ -12,7 +12,7 @@ from support import traces
 from support.torch_program import EXAMPLES, NEEDS_TORCH, torch_program
 
 if TYPE_CHECKING:
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 
 pytestmark = NEEDS_TORCH

@@ -11,8 +11,7 @@ from support.run import run
 from support.torch_program import NEEDS_TORCH, torch_program
 
 
-@NEEDS_TORCH[0]
-@NEEDS_TORCH[1]
+@NEEDS_TORCH
 def test_off_means_untouched(tmp_path: Path) -> None:
     found = json.loads(torch_program(tmp_path, "off", enable=False, stderr="").stdout)
     assert found == {

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.perfetto.importer import Importer
 from tests.pytorch.conftest import EXAMPLES, PROGRAMS, Program, accepted, run_in
 from tests.support import traces
+from tests.support.perfetto_importer import Importer
 
 LANE = 1 << 22
 PROFILED = PROGRAMS / "profiled.py"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.perfetto.importer import Importer
 from tests.pytorch.conftest import accepted
 from tests.support import run, traces
+from tests.support.perfetto_importer import Importer
 
 LANE = 1 << 22
 FOREIGN = 960

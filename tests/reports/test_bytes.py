@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.command import dftracer
-from support.planned import Program, digest
+from support.synthetic_program import Program, digest
 
 from dftracer import reports, trace
 from dftracer.reports.plots_io import sizes, timeline

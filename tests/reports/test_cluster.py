@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.command import dftracer
-from support.planned import Program, training
+from support.synthetic_program import Program, training
 
 from dftracer import _cleanup, reports
 from dftracer.errors import DFTracerError

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from support.command import environment
+from support.limits import HANG
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 
 
 def run_demo(where: Path, **env: str) -> str:
     subprocess.run(
-        [sys.executable, DEMO / "make_data.py", where / "data", "128"], check=True, timeout=60
+        [sys.executable, DEMO / "make_data.py", where / "data", "128"], check=True, timeout=HANG
     )
     done = subprocess.run(
         [DEMO / "run.sh", where],
@@ -23,7 +24,7 @@ def run_demo(where: Path, **env: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=240,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, done.stdout

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.planned import Program, training
+from support.synthetic_program import Program, training
 
 from dftracer import reports
 from dftracer.reports.findings import RULES

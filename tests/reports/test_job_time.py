@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from support import synthetic
-from support.planned import BEGIN, Program
 from support.synthetic import EPOCH, collective, process
+from support.synthetic_program import BEGIN, Program
 
 from dftracer import reports
 from dftracer.reports.summary import summarise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.planned import Program
+from support.synthetic_program import Program
 
 from dftracer import reports
 

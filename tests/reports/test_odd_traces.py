@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from support.command import dftracer
-from support.planned import Program, training
+from support.synthetic_program import Program, training
 
 from dftracer import reports
 from dftracer.errors import DFTracerError

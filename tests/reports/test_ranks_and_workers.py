@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.planned import Program
+from support.synthetic_program import Program
 
 from dftracer import reports
 from dftracer.reports import Report

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.command import dftracer
-from support.planned import Program, training
+from support.synthetic_program import Program, training
 
 from dftracer.commands.report import page_name
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from support.planned import BEGIN, Program, digest
 from support.synthetic import merge
+from support.synthetic_program import BEGIN, Program, digest
 
 from dftracer import reports
 from dftracer.commands.main import main

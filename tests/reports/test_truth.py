@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.planned import BEGIN, Program, training
+from support.synthetic_program import BEGIN, Program, training
 
 from dftracer import reports
 from dftracer.reports import Report

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from support.limits import HANG
+
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -95,7 +97,7 @@ class Chromium:
         os.close(self._to)
         os.close(self._from)
 
-    def call(self, method: str, *, seconds: float = 120, **params: Any) -> dict[str, Any]:
+    def call(self, method: str, *, seconds: float = HANG, **params: Any) -> dict[str, Any]:
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
         if self._session is not None:
@@ -139,7 +141,7 @@ class Chromium:
         elif message.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
             self.console.append(json.dumps(params))
 
-    def go(self, address: str, seconds: float = 120) -> None:
+    def go(self, address: str, seconds: float = HANG) -> None:
         """Back when the new document is there: the answer to the command may come before it."""
         document = self.call("Page.navigate", url=address).get("loaderId")
         end = time.monotonic() + seconds
@@ -153,7 +155,7 @@ class Chromium:
         assert "exceptionDetails" not in got, got["exceptionDetails"]
         return got["result"].get("value")
 
-    def wait_for(self, expression: str, seconds: float = 180) -> Any:
+    def wait_for(self, expression: str, seconds: float = HANG) -> Any:
         """The first value of the expression that is true, in whichever document has it."""
         end = time.monotonic() + seconds
         while True:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from support.limits import HANG
 from support.run import KEPT, Result
 
 COMMAND = Path(sys.executable).with_name("dftracer")
@@ -29,7 +30,7 @@ def dftracer(
     expect: int | None = 0,
     stdin: bytes = b"",
     through: tuple[str, ...] = (),
-    timeout: float = 120,
+    timeout: float = HANG,
 ) -> Result:
     """Runs the command to its end. `expect`: exit status; negative for a signal, None for any."""
     done = subprocess.run(

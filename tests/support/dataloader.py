@@ -31,7 +31,6 @@ def load(cwd: Path, case: Case, epochs: int, kind: str = "map") -> list[Trace]:
         cwd=cwd,
         env={"DFTRACER_DISABLE_IO": "0", "DFTRACER_SUMMARY": "0"},
         stderr=None,
-        timeout=280,
     )
     directory = cwd / "traces"
     assert traces.spools(directory) == []

@@ -21,6 +21,7 @@ import pytest
 
 from support import traces
 from support.build import ROOT, compile_c, prefix
+from support.limits import HANG
 from support.run import Result, environment, run
 
 PROGRAMS = ROOT / "tests" / "faults" / "programs"
@@ -51,7 +52,7 @@ def steps(
     enable: bool = True,
     expect: int | None = 0,
     stderr: str | re.Pattern[str] | None = "",
-    timeout: float = 60,
+    timeout: float = HANG,
 ) -> Result:
     """The program that does as it is told (programs/steps.c)."""
     return run(
@@ -97,7 +98,6 @@ def recover(
         enable=False,
         expect=expect,
         stderr=stderr,
-        timeout=60,
     )
     return Found(*map(int, done.stdout.split()))
 
@@ -119,7 +119,6 @@ def command(*words: str | Path, expect: int | None = 0) -> Result:
         enable=False,
         expect=expect,
         stderr=None,
-        timeout=60,
     )
 
 
@@ -352,7 +351,6 @@ def in_namespace(
         enable=enable,
         expect=expect,
         stderr=stderr,
-        timeout=120,
     )
 
 

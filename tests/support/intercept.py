@@ -25,6 +25,7 @@ import pytest
 
 from support import traces
 from support.build import ROOT, compile_c, prefix
+from support.limits import HANG
 from support.run import Result, run
 
 PRELOAD = "preload"
@@ -223,7 +224,7 @@ def traced(
     expect: int | None = 0,
     stderr: str | re.Pattern[str] | None = "",
     stdin: bytes = b"",
-    timeout: float = 120,
+    timeout: float = HANG,
     ended: bool = True,
     open_parents: bool = False,
 ) -> Run:
@@ -261,7 +262,7 @@ def strace(
     calls: Iterable[str],
     log: Path,
     expect: int | None = 0,
-    timeout: float = 120,
+    timeout: float = HANG,
 ) -> list[tuple[str, str]]:
     """The system calls of the bare program and its children: (name, the rest of strace's line).
     Names that this kernel does not have are left out."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from support import faults, harm, intercept
-from support.harm import DATA, assert_marks, marks, nothing_else, one_run, ppid
+from support import compare_runs, faults, intercept
+from support.compare_runs import DATA, assert_marks, marks, nothing_else, one_run, ppid
 from support.intercept import Process, Run
+from support.limits import HANG
 from support.run import Result, run
 
 
@@ -34,7 +35,7 @@ class Told(Run):
             found = self.files_of(pid)
             assert found, f"{name} has no file"
             assert {ppid(process) for process in found} == {parent}, name
-            procs = {s["args"]["proc"] for process in found for s in harm.starts(process)}
+            procs = {s["args"]["proc"] for process in found for s in compare_runs.starts(process)}
             assert len(procs) == 1, f"{name} is {procs}"
         assert {pid for _, pid, _ in self.people} <= {process.pid for process in self.processes}
 
@@ -67,14 +68,19 @@ def steps(
     expect: int = 0,
     mode: str = intercept.PRELOAD,
     env: dict[str, str] | None = None,
-    timeout: float = 60,
+    timeout: float = HANG,
     recover: bool = False,
 ) -> Told:
     """programs/harm_steps.c, traced. `recover`: it was killed, and somebody finishes for it."""
     cwd, out = place(tmp_path)
-    settings = {**harm.settings(out, mode), **(env or {})}
+    settings = {**compare_runs.settings(out, mode), **(env or {})}
     done = run(
-        harm.program("harm_steps"), *words, cwd=cwd, env=settings, expect=expect, timeout=timeout
+        compare_runs.program("harm_steps"),
+        *words,
+        cwd=cwd,
+        env=settings,
+        expect=expect,
+        timeout=timeout,
     )
     if recover:
         faults.recover(out)

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.limits import HANG
+
 # What programs and sanitizers need; nothing of a tracer, a launcher or a loader gets through.
 KEPT = ("PATH", "HOME", "TMPDIR", "TZ", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
 
@@ -43,7 +45,7 @@ def run(
     expect: int | None = 0,
     stderr: str | re.Pattern[str] | None = "",
     stdin: bytes = b"",
-    timeout: float = 120,
+    timeout: float = HANG,
 ) -> Result:
     """Runs to the end. `expect`: exit status (negative: a signal; None: any). `stderr`: all that
     the program may print there (a pattern must match the whole; None: anything)."""

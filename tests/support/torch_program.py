@@ -16,14 +16,10 @@ ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "tests" / "pytorch" / "programs"
 EXAMPLES = ROOT / "examples" / "torch"
 
-NEEDS_TORCH = [
-    pytest.mark.skipif(
-        importlib.util.find_spec("torch") is None,
-        reason="PyTorch is not installed: pip install 'pydftracer[dynamo]'",
-    ),
-    # Compiling takes long where others use the machine.
-    pytest.mark.timeout(900),
-]
+NEEDS_TORCH = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None,
+    reason="PyTorch is not installed: pip install 'pydftracer[dynamo]'",
+)
 
 
 def torch_program(

@@ -1,4 +1,4 @@
-"""Four workers of a multiprocessing pool, each with 100 marked reads (tests/support/harm.py).
+"""Four workers of a multiprocessing pool, 100 marked reads each (tests/support/compare_runs.py).
 
 harm_pool.py METHOD close|with [LOG]     LOG: starts the trace itself, in the parent only
 """

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support.limits import HANG
 from support.python_face import same
 from support.run import environment
 from support.traces import Record, decode, parse_line
@@ -63,7 +64,7 @@ class Server:
         return list(map(parse_line, lines))
 
     def close(self) -> None:
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=HANG)
         assert self._process.returncode == 0
 
 

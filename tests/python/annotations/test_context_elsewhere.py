@@ -375,7 +375,7 @@ def test_children_of_multiprocessing_take_the_context_along(tmp_path: Path, way:
         "        item()\n"
         "        ai.update(epoch=2)\n"
     )
-    run_python(tmp_path / "main.py", way, cwd=tmp_path, timeout=60)
+    run_python(tmp_path / "main.py", way, cwd=tmp_path)
     found = [event for trace in traces.read_directory(tmp_path) for event in trace.recorded]
     found.sort(key=lambda event: (event["ts"], event["id"]))
     given = {"text": 'é"\n', "l": [1, {"a": None}], "f": 0.5}

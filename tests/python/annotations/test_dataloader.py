@@ -1,5 +1,5 @@
 """torch's DataLoader: every item that every worker loads is in the trace, with its I/O, and with no
-user code in the worker. The other ways to start workers are in tests/programs/slow. Skipped without
+user code in the worker. The other ways to start workers are in tests/foreign/slow. Skipped without
 torch."""
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ def test_torch_multiprocessing(tmp_path: Path) -> None:
         "    dftracer.initialize_log('traces/t.pfw')\n"
         "    mp.spawn(train, args=(5,), nprocs=2)\n",
         cwd=tmp_path,
-        timeout=280,
     )
     assert traces.spools(tmp_path / "traces") == []
     found = traces.read_directory(tmp_path / "traces")

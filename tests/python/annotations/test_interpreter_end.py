@@ -155,13 +155,13 @@ def test_ends_inside_a_region(tmp_path: Path, end: str, status: int) -> None:
 
 
 THREADS = {
-    "with": "with ai.pipeline.train:\n    item()\n    ready.release()\n    time.sleep(60)",
-    "call": "ai.compute.forward(lambda: (item(), ready.release(), time.sleep(60)))()",
-    "loop": "for _ in ai.comm.send.iter(range(9)):\n    item(); ready.release(); time.sleep(60)",
-    "generator": "one = items(9)\nnext(one)\nready.release()\ntime.sleep(60)",
-    "start": "ai.pipeline.epoch.start()\nitem()\nready.release()\ntime.sleep(60)",
+    "with": "with ai.pipeline.train:\n    item()\n    ready.release()\n    time.sleep(600)",
+    "call": "ai.compute.forward(lambda: (item(), ready.release(), time.sleep(600)))()",
+    "loop": "for _ in ai.comm.send.iter(range(9)):\n    item(); ready.release(); time.sleep(600)",
+    "generator": "one = items(9)\nnext(one)\nready.release()\ntime.sleep(600)",
+    "start": "ai.pipeline.epoch.start()\nitem()\nready.release()\ntime.sleep(600)",
     "lock": "with ai.pipeline.train:\n    item()\n    ready.release()\n    lock.acquire()",
-    "coroutine": "async def f():\n    item(); ready.release(); await asyncio.sleep(60)\n"
+    "coroutine": "async def f():\n    item(); ready.release(); await asyncio.sleep(600)\n"
     "asyncio.run(ai.compute.forward(f)())",
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.limits import HANG
 from support.python_face import marks, own, run_python, shapes
 from support.run import run, start
 from support.traces import Trace, files, read, read_directory, read_one, spools
@@ -368,7 +369,7 @@ ENDS: dict[str, tuple[str, int, str, bool]] = {
     ),
     "os._exit": ("os._exit(4)", 4, "", True),
     "abort": ("signal.signal(signal.SIGABRT, signal.SIG_DFL); os.abort()", -6, "", True),
-    "SIGTERM": ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)", -15, "", True),
+    "SIGTERM": ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(600)", -15, "", True),
     "SIGKILL": ("os.kill(os.getpid(), signal.SIGKILL)", -9, "", True),
     "exec": ("os.execv('/bin/true', ['true'])", 0, "", True),
 }
@@ -390,12 +391,12 @@ def test_nothing_is_missing_without_finalize(how: str, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_is_the_programs_own(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(WITHOUT_FINALIZE + "time.sleep(60)\n")
+    (tmp_path / "program.py").write_text(WITHOUT_FINALIZE + "time.sleep(600)\n")
     process = start(sys.executable, "program.py", cwd=tmp_path)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(2)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=HANG)
     assert process.returncode == -2  # as an untraced Python ends
     assert errors.strip().endswith(b"KeyboardInterrupt")
     assert [path.name for path in files(tmp_path)] == ["t.pfw.gz"]

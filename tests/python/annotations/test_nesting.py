@@ -15,7 +15,7 @@ from themes import names_of
 
 if TYPE_CHECKING:
     from conftest import Themes
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 CHECKS = names_of("nesting")
 
@@ -87,7 +87,6 @@ def test_recursion_of_2000_levels(tmp_path: Path, perfetto: Importer) -> None:
             pass
         """,
         tmp_path,
-        timeout=60,
     )
     names = Counter(event["name"] for event in trace.recorded)
     assert names == {"forward": 2000, "logged": 2000, "train": 2000, "backward": 500, "item": 1}

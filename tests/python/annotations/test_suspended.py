@@ -11,7 +11,7 @@ from themes import names_of
 
 if TYPE_CHECKING:
     from conftest import Themes
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 PROGRAMS = ("generators", "coroutines", "async_generators")
 CHECKS = [(program, name) for program in PROGRAMS for name in names_of(program)]

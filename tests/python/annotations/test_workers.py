@@ -79,7 +79,7 @@ def tasks_of(found: list[Trace], pids: list[int]) -> None:
 
 def workers(cwd: Path, how: str, method: str, **env: str) -> tuple[Result, list[Trace]]:
     env = {"DFTRACER_DISABLE_IO": "0", "DFTRACER_SUMMARY": "0", **env}
-    done = run_python(PROGRAM, how, method, cwd=cwd, env=env, timeout=100)
+    done = run_python(PROGRAM, how, method, cwd=cwd, env=env)
     return done, read_all(cwd / "traces")
 
 
@@ -117,7 +117,7 @@ def test_without_io(tmp_path: Path, method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_switched_off(tmp_path: Path, method: str) -> None:
-    run_python(PROGRAM, "pool", method, cwd=tmp_path, enable=False, timeout=100)
+    run_python(PROGRAM, "pool", method, cwd=tmp_path, enable=False)
     assert not (tmp_path / "traces").exists()
 
 
@@ -263,7 +263,6 @@ def test_pools_of_others(tmp_path: Path, library: str) -> None:
         f"dftracer.initialize_log('traces/t.pfw')\n{program}\nassert found == list(range(6))\n",
         cwd=tmp_path,
         stderr=None,
-        timeout=60,
     )
     found = read_all(tmp_path / "traces")
     assert sum(len(trace.recorded) for trace in found) == 6
@@ -300,7 +299,7 @@ def test_interpreter_flags(tmp_path: Path, flags: tuple[str, ...]) -> None:
         "    assert child.exitcode == 0\n"
         "    work(2)\n"
     )
-    run(sys.executable, *flags, tmp_path / "app.py", cwd=tmp_path, timeout=60)
+    run(sys.executable, *flags, tmp_path / "app.py", cwd=tmp_path)
     found = read_all(tmp_path / "traces")
     assert [paths_of(trace) for trace in found] == [{"item": 1}, {"item": 1}]
 
@@ -324,7 +323,7 @@ def test_zip_application(tmp_path: Path) -> None:
         "    work(3)\n"
     )
     zipapp.create_archive(source, tmp_path / "app.pyz")
-    run(sys.executable, tmp_path / "app.pyz", cwd=tmp_path, timeout=60)
+    run(sys.executable, tmp_path / "app.pyz", cwd=tmp_path)
     found = read_all(tmp_path / "traces")
     assert in_all(found) == {"item": 4}
     assert len(found) == 2

@@ -138,7 +138,6 @@ def run_theme(program: str, directory: Path, *flags: str, enable: bool = True) -
                 enable=enable,
                 expect=None,
                 stderr=None,
-                timeout=280,
             )
             said_by.write_text(json.dumps([done.rc, done.stdout, done.stderr]))
     return _theme(directory, enable, *json.loads(said_by.read_text()))

@@ -13,7 +13,7 @@ from support.python_face import EXAMPLES, Shape, marks, run_python, shapes
 from support.traces import Trace, crossings, files, read, read_one
 
 if TYPE_CHECKING:
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 AI = EXAMPLES / "ai"
 NEEDS_NUMPY = ("data_item", "dataloader_fetch")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.perfetto.importer import Importer
 from tests.pytorch.conftest import Program, accepted, counts
 from tests.support import traces
+from tests.support.perfetto_importer import Importer
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 

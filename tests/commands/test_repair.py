@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import synthetic
+from support.corrupt import Wound, damage, wounds
 from support.members import pack
 from support.synthetic import lines_of, write
-from support.wounds import Wound, damage, wounds
 
 from dftracer.commands.main import main
 from dftracer.trace import summarise_all
 
 if TYPE_CHECKING:
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 LINES = [synthetic.line(record) for record in synthetic.process(rank=0, events=300)]
 GZIP = b"".join(pack(LINES, 40))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.programs import execute, need_program, read_traces, tracing
+from support.foreign import execute, need_program, read_traces, tracing
 from support.run import environment
 
 FILESYSTEM = """access chdir chmod chown copy-file dentry dir dirdeep dirmany dnotify dup eventfd
@@ -43,7 +43,7 @@ def run(name: str, work: Path, env: dict[str, str]) -> tuple[int, str]:
         "stress-ng", f"--{name}", "2", f"--{name}-ops", str(ROUNDS.get(name, 100)),
         *SIZES.get(name, ()), "--timeout", str(SECONDS.get(name, 10)), "--temp-path", work,
         "--verify", "--no-rand-seed",
-        cwd=work, env=env, output=work.parent / "output", timeout=120,
+        cwd=work, env=env, output=work.parent / "output",
     )  # fmt: skip
     left = sorted(path.name for path in work.iterdir())
     assert left == [], "files are left behind"
@@ -51,7 +51,6 @@ def run(name: str, work: Path, env: dict[str, str]) -> tuple[int, str]:
     return rc, (stdout + stderr).decode(errors="replace")
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", [*FILESYSTEM.split(), *IO.split(), *PIPE.split()])
 def test_stress_ng(place: Path, name: str) -> None:
     need_program("stress-ng")

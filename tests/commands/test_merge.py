@@ -17,7 +17,7 @@ from dftracer.commands.main import main
 from dftracer.trace import summarise_all
 
 if TYPE_CHECKING:
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 DATA = Path(__file__).parent.parent / "data"
 GOLDEN = sorted([*DATA.glob("*.pfw*"), DATA / "torch-2.13.trace.json"])

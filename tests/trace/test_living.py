@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.command import environment
+from support.limits import HANG
 from support.synthetic import events_of
 
 from dftracer.commands.main import main
@@ -56,7 +57,7 @@ def test_a_file_that_is_being_written_is_read_and_not_replaced(
         so_far = {event["name"] for event in events_of(out)}
         assert 0 < len(so_far) <= 30000
     finally:
-        process.communicate("go on\n", timeout=60)
+        process.communicate("go on\n", timeout=HANG)
     assert path.stat().st_ino == inode
     assert summarise_all([path]).events == 60000
     assert main(["compact", "--quiet", str(path)]) == 0

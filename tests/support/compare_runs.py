@@ -23,6 +23,7 @@ from pathlib import Path
 from support import intercept, traces
 from support.build import compile_c, compile_cpp
 from support.intercept import PROGRAMS, Process, Run
+from support.limits import HANG
 from support.run import Result, environment
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-clobbered")
@@ -101,7 +102,7 @@ def once(
     *,
     enable: bool,
     stdin: bytes = b"",
-    timeout: float = 60,
+    timeout: float = HANG,
     before: Callable[[], None] | None = None,
 ) -> Ended:
     process = subprocess.Popen(
@@ -132,7 +133,7 @@ def both(
     traced_env: Mapping[str, str] | None = None,
     expect: int | None = 0,
     stdin: bytes = b"",
-    timeout: float = 60,
+    timeout: float = HANG,
     prepare: Callable[[Path], None] | None = None,
     before: Callable[[], None] | None = None,
     ended: bool = True,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.programs import Seen, execute, need_program, read_traces, tracing
+from support.foreign import Seen, execute, need_program, read_traces, tracing
 from support.run import environment
 
 SIZE = 4 << 20
@@ -43,7 +43,7 @@ def run(engine: str, how: str, work: Path, env: dict[str, str]) -> Report:
         f"--bs={BLOCK}", f"--size={SIZE}", f"--numjobs={JOBS}", "--randseed=7", "--iodepth=8",
         "--verify=crc32c", "--verify_fatal=1", "--end_fsync=1", "--output-format=json",
         *(["--thread"] if how == "thread" else []),
-        cwd=work.parent, env=env, output=work.parent / "fio", timeout=120,
+        cwd=work.parent, env=env, output=work.parent / "fio",
     )  # fmt: skip
     text = stdout.decode()
     found = json.loads(text[text.index("{") :])["jobs"] if "{" in text else []
@@ -57,7 +57,6 @@ def run(engine: str, how: str, work: Path, env: dict[str, str]) -> Report:
     return Report(rc, sorted(jobs), stderr)
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("how", ["fork", "thread"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_fio(place: Path, engine: str, how: str) -> None:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support import traces
-from support.programs import execute
+from support.foreign import execute
 from support.run import environment
 
 from dftracer import reports
 
 if TYPE_CHECKING:
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 ROOT = Path(__file__).resolve().parents[3]
 VENV = ROOT / "build" / "dlio-venv"
@@ -122,7 +122,7 @@ def run_dlio(work: Path, context: str, enable: bool, ranks: int = 1) -> Outcome:
         program = [str(VENV / "bin" / "mpiexec"), "-n", str(ranks), *program]
     rc, stdout, stderr = execute(
         *program, *words, f"hydra.run.dir={work / 'hydra'}",
-        cwd=work, env=dlio_environment(enable), output=work / "terminal", timeout=240,
+        cwd=work, env=dlio_environment(enable), output=work / "terminal",
     )  # fmt: skip
     text = (stdout + stderr).decode(errors="replace")
     assert rc == 0, text
@@ -147,12 +147,11 @@ def test_dlio_takes_this_package(tmp_path: Path) -> None:
     )
     rc, stdout, stderr = execute(
         str(VENV / "bin" / "python"), "-c", code,
-        cwd=tmp_path, env=dlio_environment(True), output=tmp_path / "terminal", timeout=120,
+        cwd=tmp_path, env=dlio_environment(True), output=tmp_path / "terminal",
     )  # fmt: skip
     assert (rc, stdout, stderr) == (0, b"", b"")
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_training(tmp_path: Path, context: str, perfetto: Importer) -> None:
     bare = run_dlio(tmp_path / "bare", context, enable=False)
@@ -184,7 +183,6 @@ def test_training(tmp_path: Path, context: str, perfetto: Importer) -> None:
         assert loaded.slices == len(trace.events)
 
 
-@pytest.mark.timeout(600)
 def test_steps_and_epochs(tmp_path: Path) -> None:
     """What DLIO says of its steps while it runs is with the events that it says it of."""
     trainer, *workers = run_dlio(tmp_path / "work", "fork", enable=True).traces
@@ -200,7 +198,6 @@ def test_steps_and_epochs(tmp_path: Path) -> None:
     assert asked == sorted([*range(FILES)] * EPOCHS)
 
 
-@pytest.mark.timeout(600)
 def test_the_report_of_a_run(tmp_path: Path) -> None:
     """Steps, epochs and waits are those of DLIO's loop."""
     outcome = run_dlio(tmp_path / "work", "fork", enable=True)
@@ -213,7 +210,6 @@ def test_the_report_of_a_run(tmp_path: Path) -> None:
         assert sum(report.steps.column(column)) == 1000 * spent
 
 
-@pytest.mark.timeout(600)
 def test_ranks(tmp_path: Path) -> None:
     """Two ranks under MPI: a trace for each, and for the workers of each."""
     if not os.access(VENV / "bin" / "mpiexec", os.X_OK):

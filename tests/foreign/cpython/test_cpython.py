@@ -12,7 +12,8 @@ import xml.etree.ElementTree as Xml
 from pathlib import Path
 
 import pytest
-from support.programs import execute, read_traces, tracing
+from support.foreign import execute, read_traces, tracing
+from support.limits import HANG
 from support.run import environment
 
 MODULES = (
@@ -35,7 +36,7 @@ MODULES = (
     "test_signal",
     "test_threading",
 )
-BOUND = 900.0  # seconds for one module; the longest takes about one minute
+BOUND = 3 * HANG  # for one module, which is hundreds of tests
 
 
 @functools.cache
@@ -44,7 +45,7 @@ def interpreter() -> str:
     for candidate in ("/usr/bin/python3", str(base)):
         try:
             words = [candidate, "-c", "import test.test_os, test.libregrtest"]
-            done = subprocess.run(words, capture_output=True, check=False, timeout=60)
+            done = subprocess.run(words, capture_output=True, check=False, timeout=HANG)
         except OSError:
             continue
         if done.returncode == 0:

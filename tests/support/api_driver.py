@@ -1,4 +1,4 @@
-"""A program that calls the C API as a test tells it to (tests/e2e/programs/puppet.c).
+"""A program that calls the C API as a test tells it to (tests/e2e/programs/api_driver.c).
 
 A command is a tuple: the verb, then its words. None is a null pointer, bytes are bytes. The verbs:
 
@@ -24,9 +24,10 @@ from types import TracebackType
 from typing import Union
 
 from support.build import ROOT, compile_c
+from support.limits import HANG
 from support.run import Result, run, start
 
-SOURCE = ROOT / "tests" / "e2e" / "programs" / "puppet.c"
+SOURCE = ROOT / "tests" / "e2e" / "programs" / "api_driver.c"
 PLAIN = re.compile(rb"[A-Za-z0-9_./:+-]+")
 ENCODED = [
     bytes([byte]) if PLAIN.fullmatch(bytes([byte])) else b"%%%02X" % byte for byte in range(256)
@@ -65,10 +66,10 @@ def play(
     stderr: str | re.Pattern[str] | None = "",
     executable: Path | None = None,
 ) -> Result:
-    """Runs a puppet through all commands."""
+    """Runs a driver through all commands."""
     wanted = dict(env or {})
     if any(command[0] == "exec" for command in commands):
-        wanted["PUPPET_UNBUFFERED"] = "1"
+        wanted["DRIVER_UNBUFFERED"] = "1"
     return run(
         executable or program(),
         *args,
@@ -81,8 +82,8 @@ def play(
     )
 
 
-class Puppet:
-    """A puppet that lives beside the test and is told one thing after the other."""
+class Driver:
+    """A driver that lives beside the test and is told one thing after the other."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class Puppet:
         )
 
     def tell(self, *commands: Command) -> None:
-        """Returns when the puppet has done it; what the commands print is thrown away."""
+        """Returns when the driver has done it; what the commands print is thrown away."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(script([*commands, ("say", "done-it")]))
@@ -105,7 +106,7 @@ class Puppet:
         for line in self.process.stdout:
             if line == b"done-it\n":
                 return
-        raise AssertionError(f"the puppet ended with status {self.process.wait()}")
+        raise AssertionError(f"the driver ended with status {self.process.wait()}")
 
     def kill(self) -> None:
         self.process.kill()
@@ -113,13 +114,13 @@ class Puppet:
 
     def finish(self) -> Result:
         """Lets it come to its end, which must be a good one."""
-        out, errors = self.process.communicate(timeout=60)
+        out, errors = self.process.communicate(timeout=HANG)
         result = Result(self.process.returncode, out.decode(), errors.decode())
         assert result.rc == 0, result
         assert result.stderr == "", result
         return result
 
-    def __enter__(self) -> Puppet:
+    def __enter__(self) -> Driver:
         return self
 
     def __exit__(

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 from support.build import prefix
-from support.programs import Seen, end_session, execute, read_traces, tracing
+from support.foreign import Seen, end_session, execute, read_traces, tracing
+from support.limits import HANG
 from support.run import environment
 
-PATIENCE = 120.0
 SUMS = (
     "SELECT (SELECT sum(abalance) FROM pgbench_accounts), (SELECT sum(tbalance) FROM "
     "pgbench_tellers), (SELECT sum(bbalance) FROM pgbench_branches), (SELECT sum(delta) FROM "
@@ -82,7 +82,7 @@ class Cluster:
             cwd=self.place,
             env=self.env,
             output=self.place / program,
-            timeout=PATIENCE,
+            timeout=HANG,
             user=self.user,
         )
         assert rc == 0, f"{program}: {rc}\n{stdout.decode()[-2000:]}{stderr.decode()[-2000:]}"
@@ -104,7 +104,7 @@ class Cluster:
         return server
 
     def wait_for(self, server: subprocess.Popen[bytes]) -> None:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + HANG
         # Asked by the bare program: the number of tries depends on the time.
         words = [str(self.bin / "pg_isready"), "-q", "-h", str(self.place)]
         while subprocess.run(words, check=False).returncode != 0:
@@ -128,7 +128,7 @@ def live(place: Path, env: Mapping[str, str]) -> Said:
         cluster.run("psql", "-qXc", f"COPY pgbench_accounts TO '{place}/copied'")
         together = cluster.run("psql", "-AtXc", SUMS).decode().split("|")
         server.send_signal(signal.SIGINT)  # "fast" shutdown
-        status = server.wait(PATIENCE)
+        status = server.wait(HANG)
     finally:
         end_session(server.pid, 10)
         server.wait()
@@ -147,7 +147,6 @@ def new_place(place: Path, user: str | None) -> Path:
     return made
 
 
-@pytest.mark.timeout(900)
 def test_initdb_and_pgbench(place: Path) -> None:
     programs()
     user = other_user()

@@ -1,4 +1,4 @@
-/* Calls the C API as it is told, one line of standard input at a time: see tests/support/puppet.py.
+/* Calls the C API as it is told, one line of standard input at a time: see tests/support/api_driver.py.
  * Words are separated by blanks; %XX is a byte, % alone the empty string, NULL the null pointer. */
 #define _GNU_SOURCE
 #include <dftracer/dftracer.h>
@@ -171,7 +171,7 @@ static void obey(struct word* w, int count) {
     fflush(NULL);
     _exit(atoi(w[1].text));
   } else {
-    fprintf(stderr, "puppet: what is %s?\n", verb);
+    fprintf(stderr, "driver: what is %s?\n", verb);
     exit(99);
   }
 }
@@ -226,7 +226,7 @@ int main(int argc, char** argv) {
   arguments = argv;
   setvbuf(stdout, NULL, _IOLBF, 0);
   /* What comes after an exec must still be there to be read. */
-  if (getenv("PUPPET_UNBUFFERED") != NULL) setvbuf(stdin, NULL, _IONBF, 0);
+  if (getenv("DRIVER_UNBUFFERED") != NULL) setvbuf(stdin, NULL, _IONBF, 0);
   while ((size = getline(&line, &room, stdin)) > 0) {
     struct word words[MOST_WORDS];
     int count = 0;

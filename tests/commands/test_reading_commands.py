@@ -18,7 +18,7 @@ from dftracer.commands import query
 from dftracer.commands.main import main
 
 if TYPE_CHECKING:
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 OURS = DATA / "ours.pfw.gz"

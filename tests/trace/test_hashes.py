@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from importer import Importer
+from support.perfetto_importer import Importer
 from support.synthetic import records_of
 
 from dftracer import reports, trace

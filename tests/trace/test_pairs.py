@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from importer import Importer
+from support.perfetto_importer import Importer
 
 from dftracer import reports, trace
 from dftracer.commands.main import main

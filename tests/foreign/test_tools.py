@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.programs import OPENS, SCRIPTS, Seen, both, need_program
+from support.foreign import OPENS, SCRIPTS, Seen, both, need_program
 
 BLOCK = 4096
 
