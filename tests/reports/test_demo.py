@@ -36,7 +36,7 @@ def run_demo(where: Path, **env: str) -> str:
 
 def test_with_pytorch(tmp_path: Path) -> None:
     if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed (requirements-torch.txt)")
+        pytest.skip("PyTorch is not installed (group torch)")
     told = run_demo(tmp_path)
     assert "dftracer run --torch -- python train.py data" in told
     assert "12 steps in 3 epochs" in told
