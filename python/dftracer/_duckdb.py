@@ -22,7 +22,8 @@ PATIENCE = 10.0
 Result = TypeVar("Result")
 
 
-def connect() -> duckdb.DuckDBPyConnection:
+def connect(*, ordered: bool = True) -> duckdb.DuckDBPyConnection:
+    """ordered: rows keep the order of their source, which costs memory."""
     try:
         import duckdb
     except ImportError:
@@ -30,6 +31,8 @@ def connect() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     # Printed to stdout wherever Python takes itself for interactive, as it does with -c.
     connection.execute("set enable_progress_bar = false")
+    if not ordered:
+        connection.execute("set preserve_insertion_order = false")
     return connection
 
 

@@ -11,7 +11,7 @@ import sys
 def main() -> int:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from dftracer.commands.main import main as command
+    from dftracer.commands._cli.main import main as command
 
     return command()
 

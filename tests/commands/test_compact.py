@@ -9,7 +9,7 @@ import pytest
 from support import synthetic
 from support.synthetic import lines_of, write
 
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 from dftracer.trace import summarise_all
 
 

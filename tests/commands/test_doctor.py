@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from support.command import dftracer
 
-from dftracer.commands import run as run_command
-from dftracer.commands.main import main
+from dftracer import _libcore
+from dftracer.commands._cli.main import main
 
 
 def checks(*words: str, cwd: Path, env: dict[str, str] | None = None, code: int = 0) -> list[Any]:
@@ -72,7 +72,7 @@ def test_a_broken_preload(
         source = tmp_path / "x.c"
         source.write_text("int nothing;")
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
-    monkeypatch.setattr(run_command, "PRELOAD", library)
+    monkeypatch.setattr(_libcore, "PRELOAD", library)
     assert main(["doctor"]) == 1
     (line,) = [one for one in capsys.readouterr().out.splitlines() if one.startswith("fail")]
     assert "preload" in line

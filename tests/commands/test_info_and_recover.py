@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dftracer import _library
-from dftracer.commands.main import main
+from dftracer import _libcore
+from dftracer.commands._cli.main import main
 
 
 def write_trace(path: Path, *, ended: bool = True) -> None:
@@ -92,22 +92,22 @@ def test_recover_of_a_missing_directory(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("found", "text", "code"),
     [
-        (_library.Recovery(4, 3, 120000, 1, 0, 0),
+        (_libcore.Recovery(4, 3, 120000, 1, 0, 0),
          "3 spools finished, 120,000 events recovered, 1 still running", 0),
-        (_library.Recovery(1, 1, 1, 0, 0, 0), "1 spool finished, 1 event recovered", 0),
-        (_library.Recovery(2, 1, 5, 0, 0, 1),
+        (_libcore.Recovery(1, 1, 1, 0, 0, 0), "1 spool finished, 1 event recovered", 0),
+        (_libcore.Recovery(2, 1, 5, 0, 0, 1),
          "1 spool finished, 5 events recovered, 1 not readable", 1),
     ],
 )  # fmt: skip
 def test_recover_says_what_it_did(
-    found: _library.Recovery,
+    found: _libcore.Recovery,
     text: str,
     code: int,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_library, "recover", lambda *_, **__: found)
+    monkeypatch.setattr(_libcore, "recover", lambda *_, **__: found)
     assert main(["recover", str(tmp_path)]) == code
     assert capsys.readouterr().out == f"{tmp_path}: {text}\n"
 

@@ -21,7 +21,7 @@ from support.synthetic_program import training
 DRIVER = """
 import io, json, os, shutil, signal, sys, threading
 from dftracer import _cleanup
-from dftracer.commands import main as command
+from dftracer.commands._cli import main as command
 
 words, points, number = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 scratch = os.environ["TMPDIR"]
@@ -189,7 +189,7 @@ def test_a_heavy_join_heeds_signals(place: Path, number: int, status: int) -> No
 
 STUCK = """
 import os, signal, sys, threading, time
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 from dftracer.reports import store
 run, calls = store.Store.run, 0
 def strike(after):

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from support.command import COMMAND, dftracer, environment
 
-from dftracer.commands.main import SUMMARIES
+from dftracer.commands._cli.main import SUMMARIES
 
 # What nobody who asks for help should wait for.
-HEAVY = ("dftracer._library", "ctypes", "dftracer.trace", "http", "json", "argparse")
+HEAVY = ("dftracer._libcore", "ctypes", "dftracer.trace", "http", "json", "argparse")
 
 
 def test_help_names_every_verb_and_imports_none(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_help_names_every_verb_and_imports_none(tmp_path: Path) -> None:
     assert done == dftracer("help", cwd=tmp_path)
     for verb, summary in SUMMARIES.items():
         assert f"  {verb:<12}{summary}\n" in done.stdout
-    show = "import sys\nfrom dftracer.commands.main import main\n"
+    show = "import sys\nfrom dftracer.commands._cli.main import main\n"
     show += "try: main(['--help'])\nexcept SystemExit: pass\nprint(*sys.modules, file=sys.stderr)"
     loaded = subprocess.run(
         [sys.executable, "-c", show], capture_output=True, text=True, check=True, env=environment()

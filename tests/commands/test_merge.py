@@ -13,7 +13,7 @@ from support import synthetic
 from support.synthetic import EPOCH, events_of, hash_of, lines_of, records_of, torch_document, write
 from support.synthetic import merge as merged
 
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 from dftracer.trace import summarise_all
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from support.members import member, pack
 from support.synthetic import events_of, torch_document, write
 from support.synthetic import merge as merged
 
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 from dftracer.trace import summarise_all
 
 if TYPE_CHECKING:

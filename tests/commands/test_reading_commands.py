@@ -15,7 +15,7 @@ import pytest
 
 from dftracer import _names, trace
 from dftracer.commands import query
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 
 if TYPE_CHECKING:
     from support.perfetto_importer import Importer

@@ -15,7 +15,7 @@ from support.corrupt import Wound, damage, wounds
 from support.members import pack
 from support.synthetic import lines_of, write
 
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 from dftracer.trace import summarise_all
 
 if TYPE_CHECKING:

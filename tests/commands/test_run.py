@@ -17,7 +17,7 @@ from support.build import compile_c
 from support.command import COMMAND, dftracer, environment, summary
 from support.limits import HANG
 
-from dftracer.commands import run as run_command
+from dftracer import _libcore
 
 FORKS = """
 import multiprocessing, os, sys
@@ -454,9 +454,9 @@ def test_processes_that_outlive_the_program_are_told_of(tmp_path: Path) -> None:
 
 def test_a_package_in_a_directory_with_blanks(tmp_path: Path) -> None:
     """LD_PRELOAD is split at blanks and colons, whatever is done to quote them."""
-    (tmp_path / "a b").symlink_to(run_command.PRELOAD.parent)
-    script = "import sys; from pathlib import Path; from dftracer.commands import main, run;"
-    script += "run.PRELOAD = Path('a b').absolute() / run.PRELOAD.name; sys.exit(main.main())"
+    (tmp_path / "a b").symlink_to(_libcore.PRELOAD.parent)
+    script = "import sys; from pathlib import Path; from dftracer import _entry, _libcore as core;"
+    script += "core.PRELOAD = Path('a b').absolute() / core.PRELOAD.name; sys.exit(_entry.main())"
     words = [sys.executable, "-c", script, "run", "-o", "d", "cp", "/etc/passwd", "c"]
     done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert summary(done.stderr)["processes"] == "1"

@@ -10,7 +10,7 @@ import pytest
 from support import synthetic
 from support.synthetic import EPOCH, events_of, lines_of, records_of, write
 
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 from dftracer.trace import summarise_all
 
 if TYPE_CHECKING:

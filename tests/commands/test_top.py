@@ -20,7 +20,7 @@ from support.command import COMMAND, dftracer, environment
 from support.limits import HANG
 from support.traces import read_directory
 
-from dftracer.commands._live import Process, Watch
+from dftracer.commands.top._live import Process, Watch
 
 # Reads a file of 64 KB as often as the line that it is given says, and says so.
 WORK = """

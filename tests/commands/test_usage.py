@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dftracer.commands.main import SUMMARIES, load_verb, main, make_parser
+from dftracer.commands._cli.main import SUMMARIES, load_verb, main, make_parser
 
 PARSERS = {verb: make_parser(verb, load_verb(verb)) for verb in SUMMARIES}
 OPTIONS = [

@@ -21,9 +21,9 @@ import pytest
 from support.command import COMMAND, dftracer, environment
 from support.limits import HANG
 
-from dftracer.commands._stream import Choice, count, look, stream
-from dftracer.commands._viewer import Viewer, find_ui
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
+from dftracer.commands.view._server import Viewer, find_ui
+from dftracer.commands.view._stream import Choice, count, look, stream
 
 START = 1_700_000_000_000_000
 
@@ -299,7 +299,7 @@ def test_a_gigabyte_in_a_megabyte_is_refused_in_little_memory(tmp_path: Path) ->
     script = (
         "import resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
-        "from dftracer.commands.main import main\n"
+        "from dftracer.commands._cli.main import main\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
     words = ("view", "--no-browser", "--once", "--limit", "50MB")

@@ -64,9 +64,9 @@ def test_wheel_holds_libraries_headers_and_build_files(tmp_path: Path) -> None:
     for name in (
         "dftracer/__init__.py",
         "dftracer/py.typed",
-        "dftracer/reports/template/page.html",
-        "dftracer/reports/template/page.css",
-        "dftracer/reports/template/page.js",
+        "dftracer/reports/render/template/page.html",
+        "dftracer/reports/render/template/page.css",
+        "dftracer/reports/render/template/page.js",
         "dftracer/lib64/libdftracer_core.so",
         "dftracer/include/dftracer/dftracer.h",
         "dftracer/lib64/cmake/dftracer/dftracer-config.cmake",

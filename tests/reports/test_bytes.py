@@ -11,8 +11,8 @@ from support.command import dftracer
 from support.synthetic_program import Program, digest
 
 from dftracer import reports, trace
-from dftracer.reports.plots_io import sizes, timeline
-from dftracer.reports.summary import summarise
+from dftracer.reports.render.plots.io import sizes, timeline
+from dftracer.reports.render.summary import summarise
 
 US = 1000
 MB = 1 << 20

@@ -10,8 +10,8 @@ from support import report_tables
 
 from dftracer.errors import DFTracerError
 from dftracer.reports.compare import change, compare, parse_limit, step_times
-from dftracer.reports.compare_text import lines, verdict
 from dftracer.reports.model import Report
+from dftracer.reports.render.compare_text import lines, verdict
 
 Noise = Callable[[random.Random, int], list[float]]
 

@@ -13,7 +13,7 @@ from support.synthetic_program import Program, training
 
 from dftracer import reports
 from dftracer.reports.findings import RULES
-from dftracer.reports.summary import summarise
+from dftracer.reports.render.summary import summarise
 
 US = 1000
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dftracer import _reader
-from dftracer.trace.table import Longs
+from dftracer.trace.stream import Longs
 
 Span = tuple[int, int, int, int]
 

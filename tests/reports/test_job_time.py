@@ -11,7 +11,7 @@ from support.synthetic import EPOCH, collective, process
 from support.synthetic_program import BEGIN, Program
 
 from dftracer import reports
-from dftracer.reports.summary import summarise
+from dftracer.reports.render.summary import summarise
 
 US = 1000
 MS = 1_000_000

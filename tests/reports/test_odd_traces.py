@@ -15,8 +15,8 @@ from support.synthetic_program import Program, training
 from dftracer import reports
 from dftracer.errors import DFTracerError
 from dftracer.reports.model import SCHEMAS
+from dftracer.reports.render.summary import summarise
 from dftracer.reports.store import Store
-from dftracer.reports.summary import summarise
 from dftracer.trace import is_trace
 
 DATA = Path(__file__).parents[1] / "data"

@@ -10,11 +10,11 @@ import pytest
 from support import report_tables
 
 from dftracer.errors import DFTracerError
-from dftracer.reports import script
-from dftracer.reports.figures import ROLES, process_names
 from dftracer.reports.model import SCHEMAS, Report, Table
-from dftracer.reports.page import LIMIT, page, write_page
 from dftracer.reports.programs import program_name
+from dftracer.reports.render import script
+from dftracer.reports.render.figures import ROLES, process_names
+from dftracer.reports.render.page import LIMIT, page, write_page
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 

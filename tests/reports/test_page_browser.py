@@ -17,7 +17,7 @@ from support.chromium import Chromium
 
 from dftracer import reports
 from dftracer.reports.compare import compare
-from dftracer.reports.page import write_page
+from dftracer.reports.render.page import write_page
 
 pytestmark = pytest.mark.skipif(chromium.find() is None, reason="chromium is not installed (apt)")
 

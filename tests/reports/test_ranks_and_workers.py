@@ -10,7 +10,7 @@ from support.synthetic_program import Program
 
 from dftracer import reports
 from dftracer.reports import Report
-from dftracer.reports.summary import summarise
+from dftracer.reports.render.summary import summarise
 
 US = 1000
 

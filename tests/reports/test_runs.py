@@ -10,10 +10,10 @@ from support.synthetic import merge
 from support.synthetic_program import BEGIN, Program, digest
 
 from dftracer import reports
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 from dftracer.errors import DFTracerError
-from dftracer.reports.page import page
-from dftracer.reports.summary import summarise
+from dftracer.reports.render.page import page
+from dftracer.reports.render.summary import summarise
 from dftracer.trace.runs import Life, covered, runs_of
 
 S = 1_000_000  # microseconds

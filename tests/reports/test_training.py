@@ -10,8 +10,8 @@ from support.synthetic_program import Program, training
 
 from dftracer import reports
 from dftracer.reports import Report
+from dftracer.reports.render.summary import summarise
 from dftracer.reports.store import Store
-from dftracer.reports.summary import summarise
 
 US = 1000
 

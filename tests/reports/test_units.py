@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dftracer.reports import units
 from dftracer.reports.model import SCHEMAS
+from dftracer.reports.render import column_format
 
 
 @pytest.mark.parametrize(
@@ -27,18 +27,18 @@ from dftracer.reports.model import SCHEMAS
     ],
 )
 def test_cells(value: object, kind: str, shown: str) -> None:
-    assert units.cell(value, kind, origin=1000) == shown
+    assert column_format.cell(value, kind, origin=1000) == shown
 
 
 def test_what_a_column_holds_follows_from_its_name() -> None:
     kinds = {"total_ns": "time", "start_ns": "moment", "read_bytes": "size", "rank": "label"}
-    assert {name: units.kind_of(name, "int") for name in kinds} == kinds
-    assert units.kind_of("name", "text") == "text"
+    assert {name: column_format.kind_of(name, "int") for name in kinds} == kinds
+    assert column_format.kind_of("name", "text") == "text"
 
 
 def test_a_name_is_made_visible_and_its_middle_left_out() -> None:
-    assert units.clean("a\x1b[31m\u202eb\n") == "a\ufffd[31m\ufffdb\ufffd"
-    long = units.clean("/start" + "x" * 5000 + "/end", 41)
+    assert column_format.clean("a\x1b[31m\u202eb\n") == "a\ufffd[31m\ufffdb\ufffd"
+    long = column_format.clean("/start" + "x" * 5000 + "/end", 41)
     assert len(long) == 41
     assert long.startswith("/start")
     assert long.endswith("/end")
@@ -46,5 +46,5 @@ def test_a_name_is_made_visible_and_its_middle_left_out() -> None:
 
 def test_no_two_columns_of_a_table_have_one_label() -> None:
     for schema in SCHEMAS.values():
-        labels = [units.label(column.name) for column in schema.columns]
+        labels = [column_format.label(column.name) for column in schema.columns]
         assert len(labels) == len(set(labels)), schema.name

@@ -106,9 +106,9 @@ def command(*words: str | Path, expect: int | None = 0) -> Result:
     """The `dftracer` command of this tree, with the library that is under test."""
     library = prefix() / "lib" / "libdftracer_core.so"
     code = (
-        "import sys, pathlib; from dftracer import _library; "
-        f"_library.LIBRARY = pathlib.Path({str(library)!r}); "
-        "from dftracer.commands.main import main; sys.exit(main(sys.argv[1:]))"
+        "import sys, pathlib; from dftracer import _libcore; "
+        f"_libcore.LIBRARY = pathlib.Path({str(library)!r}); "
+        "from dftracer.commands._cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     return run(
         sys.executable,

@@ -222,7 +222,7 @@ def events_of(path: Path) -> list[Record]:
 
 def merge(out: Path, *inputs: Path, options: tuple[str, ...] = (), status: int = 0) -> Path:
     """Runs the command; the output has its place whatever the inputs are."""
-    from dftracer.commands.main import main
+    from dftracer.commands._cli.main import main
 
     code = main(["merge", *map(str, inputs), "-o", str(out), "--quiet", *options])
     assert code == status

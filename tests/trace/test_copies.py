@@ -10,7 +10,7 @@ from support import synthetic
 from support.synthetic import EPOCH, events_of, write
 
 from dftracer import reports, trace
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 
 Capture = pytest.CaptureFixture[str]
 

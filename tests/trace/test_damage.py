@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.members import member, pack
 
 from dftracer import trace
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 
 LINE = (
     '{{"id":{0},"name":"n","cat":"c","pid":5,"tid":6,"ts":{0},"dur":1,"ph":"X","args":{{"k":{0}}}}}'

@@ -13,7 +13,7 @@ from support.perfetto_importer import Importer
 from support.synthetic import records_of
 
 from dftracer import reports, trace
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 
 # Below and above 2^63, the largest of all, and one that no double can hold.
 HOST = 17_446_744_073_709_551_557

@@ -11,7 +11,7 @@ from support.command import environment
 from support.limits import HANG
 from support.synthetic import events_of
 
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 from dftracer.trace import summarise_all
 
 # Enough events that some are in the file before it ends, then waits to be told to go on.

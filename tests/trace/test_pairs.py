@@ -12,7 +12,7 @@ import pytest
 from support.perfetto_importer import Importer
 
 from dftracer import reports, trace
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 
 Record = dict[str, Any]
 Capture = pytest.CaptureFixture[str]

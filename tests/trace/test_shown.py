@@ -17,7 +17,7 @@ from support.command import COMMAND, dftracer, environment
 from support.synthetic import EPOCH, hash_of
 
 from dftracer import _reader
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 
 if TYPE_CHECKING:
     from support.perfetto_importer import Importer

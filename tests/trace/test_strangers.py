@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dftracer.commands.main import main
+from dftracer.commands._cli.main import main
 
 Capture = pytest.CaptureFixture[str]
 

@@ -12,13 +12,15 @@ from typing import NamedTuple
 from dftracer import _cleanup
 from dftracer._format import size
 from dftracer._names import printable
-from dftracer.commands import reading
-from dftracer.commands._arguments import add_no_recover, add_threads
-from dftracer.commands._terminal import complain
-from dftracer.commands.reading import tell_damage
+from dftracer.commands._cli import reading
+from dftracer.commands._cli.options import add_no_recover, add_threads
+from dftracer.commands._cli.progress import Progress
+from dftracer.commands._cli.reading import tell_damage
+from dftracer.commands._cli.recovery import check_finished, finish_dead
+from dftracer.commands._cli.terminal import complain
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import find_traces
-from dftracer.trace.table import Damage
+from dftracer.trace.stream import Damage
 
 EXAMPLES = """\
   dftracer compact traces                each .pfw becomes a .pfw.gz, each .pfw.gz a smaller one
@@ -50,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     from dftracer import _reader
 
     if not args.no_recover:
-        reading.finish_dead(args.paths, sys.stderr if args.json or args.quiet else sys.stdout)
+        finish_dead(args.paths, sys.stderr if args.json or args.quiet else sys.stdout)
     traces = find_traces(args.paths)
     if not traces:
         raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(args.paths)}")
@@ -78,7 +80,6 @@ def _document(trace: Path) -> Sizes:
 def _one(trace: Path, args: argparse.Namespace) -> Sizes:
     """The old file goes only when the new one has been read again."""
     from dftracer import _reader
-    from dftracer.commands._repair import check_finished
 
     name = str(trace)
     check_finished(trace)
@@ -90,7 +91,7 @@ def _one(trace: Path, args: argparse.Namespace) -> Sizes:
     part = out.with_name(f".{trace.name}.{os.getpid()}.part.pfw.gz")
     try:
         with _cleanup.unfinished(part):
-            with reading.progress([trace], "compacting", passes=2) as bar:
+            with Progress.of_files([trace], "compacting", passes=2) as bar:
                 found = _reader.copy(
                     trace, part, threads=args.threads, level=3, progress=bar.callback
                 )

@@ -38,13 +38,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _verbs() -> dict[str, str]:
-    from dftracer.commands.main import SUMMARIES
+    from dftracer.commands._cli.main import SUMMARIES
 
     return SUMMARIES
 
 
 def _options(verb: str) -> Iterator[Option]:
-    from dftracer.commands.main import load_verb, make_parser
+    from dftracer.commands._cli.main import load_verb, make_parser
 
     # argparse has no public way to ask for these, and they have been there since its beginning.
     for action in make_parser(verb, load_verb(verb))._actions:

@@ -14,11 +14,12 @@ from dftracer import _cleanup, _duckdb, _reader
 from dftracer._files import add_mode, file_mode, grant, private_umask
 from dftracer._format import counted, size
 from dftracer._names import printable
-from dftracer.commands import reading
-from dftracer.commands._terminal import complain, is_terminal
-from dftracer.commands.reading import DAMAGED
+from dftracer.commands._cli import reading
+from dftracer.commands._cli.progress import Progress
+from dftracer.commands._cli.reading import DAMAGED
+from dftracer.commands._cli.terminal import complain, is_terminal
 from dftracer.errors import DFTracerError
-from dftracer.trace.table import Damage, Trace
+from dftracer.trace.stream import Damage, Trace
 
 if TYPE_CHECKING:
     import duckdb
@@ -130,7 +131,7 @@ def _to_file(
     form: str, traces: list[Path], output: Path | int, threads: int
 ) -> tuple[int, int, Damage]:
     try:
-        with reading.progress(traces, "exporting") as bar:
+        with Progress.of_files(traces, "exporting") as bar:
             done = _reader.export(form, traces, output, threads=threads, progress=bar.callback)
     except BrokenPipeError:
         raise
@@ -152,9 +153,7 @@ def _to_file(
 def _to_parquet(
     traces: list[Path], output: Path, threads: int, partition: bool
 ) -> tuple[int, int, Damage]:
-    from dftracer.commands.query import connect
-
-    connection = connect()
+    connection = _duckdb.connect(ordered=False)  # a trace has its own order, ts
     import duckdb
 
     # Files of an earlier time in it would be read as if they were of this trace.

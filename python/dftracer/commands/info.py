@@ -13,10 +13,10 @@ from dftracer import _secrets
 from dftracer._format import counted, digits, duration, size
 from dftracer._layout import Column, name_column, pad, table, wrap
 from dftracer._names import columns_of, printable, shorten
-from dftracer.commands import reading
-from dftracer.commands._arguments import natural
-from dftracer.commands._terminal import width
-from dftracer.commands.reading import bold, dim
+from dftracer.commands._cli import reading
+from dftracer.commands._cli.options import natural
+from dftracer.commands._cli.progress import Progress
+from dftracer.commands._cli.terminal import bold, dim, width
 from dftracer.trace import runs
 from dftracer.trace.files import siblings
 from dftracer.trace.summary import Process, Row, Summary, TraceSummary, summarise_all
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     traces = reading.open_traces(args, strangers=True, joined=False)
-    with reading.progress(traces) as bar:
+    with Progress.of_files(traces) as bar:
         found = summarise_all(
             traces,
             threads=args.threads,

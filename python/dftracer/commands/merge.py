@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from dftracer._files import add_mode, file_mode, grant
-from dftracer._format import counted, duration, size
-from dftracer._names import printable
-from dftracer.commands import reading
-from dftracer.commands._arguments import add_no_recover, add_threads
-from dftracer.commands.reading import tell_damage
+from dftracer._files import add_mode, file_mode
+from dftracer.commands._cli.merging import add_alignment, add_inputs, failed, inputs, report
+from dftracer.commands._cli.progress import Progress
 from dftracer.errors import DFTracerError
-from dftracer.trace.files import ENDINGS, find_traces, without_copies
-from dftracer.trace.table import Damage
+from dftracer.trace.files import ENDINGS
 
 EXAMPLES = """\
   dftracer merge traces -o all.pfw.gz                     all the files of a directory
@@ -42,64 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="print only problems")
 
 
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "paths", metavar="TRACE", nargs="*", help="trace files or directories that hold some"
-    )
-    parser.add_argument(
-        "--file-list", metavar="TRACE", nargs="+", default=[], help="likewise, as an option"
-    )
-    add_threads(parser)
-    add_no_recover(parser)
-
-
-def add_alignment(parser: argparse.ArgumentParser) -> None:
-    clocks = parser.add_mutually_exclusive_group()
-    clocks.add_argument(
-        "--align",
-        action="store_const",
-        const="always",
-        dest="clocks",
-        default="proven",
-        help="take every estimated clock offset between hosts out of the times "
-        "(default: those that the trace proves)",
-    )
-    clocks.add_argument(
-        "--no-align",
-        action="store_const",
-        const="never",
-        dest="clocks",
-        help="leave the times as they are",
-    )
-
-
-def inputs(args: argparse.Namespace, out: Path | None = None) -> list[Path]:
-    """The files to read. An output of an earlier time in the same directory is not one of them."""
-    given = [*args.paths, *args.file_list]
-    if not given:
-        raise DFTracerError("missing TRACE; give trace files or directories")
-    if not args.no_recover:
-        reading.finish_dead(given, sys.stderr)
-    named = {Path(path) for path in given if not os.path.isdir(path)}
-    found: dict[str, Path] = {}
-    for trace in find_traces(given):
-        if out is not None and _same(trace, out):
-            if trace in named:
-                raise DFTracerError(f"{trace}: is both read and written", exit_code=2)
-            continue
-        # The same file by two names would be there twice.
-        found.setdefault(os.path.realpath(trace), trace)
-    if not found:
-        raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(given)}")
-    traces = list(found.values())
-    reading.need_traces(traces)
-    return without_copies(traces)
-
-
-def _same(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
-
-
 def output_path(name: str) -> Path:
     out = Path(name)
     if not out.name.endswith(ENDINGS):
@@ -111,12 +44,6 @@ def output_path(name: str) -> Path:
     return out
 
 
-def failed(error: OSError, out: Path) -> DFTracerError:
-    """What the system says is about the output; other words speak for themselves."""
-    text = f"{printable(str(out))}: {error.strerror}" if error.strerror else str(error)
-    return DFTracerError(text, exit_code=1)
-
-
 def run(args: argparse.Namespace) -> int:
     from dftracer import _reader
 
@@ -124,70 +51,10 @@ def run(args: argparse.Namespace) -> int:
     out = output_path(args.output)
     traces = inputs(args, out)
     try:
-        with reading.progress(traces, "merging", passes=3) as bar:
+        with Progress.of_files(traces, "merging", passes=3) as bar:
             found = _reader.merge(
                 traces, out, threads=args.threads, align=args.clocks, progress=bar.callback
             )
     except OSError as error:
         raise failed(error, out) from None
     return report(found, args)
-
-
-def report(found: dict[str, Any], args: argparse.Namespace) -> int:
-    """Prints what was done. What does not add up is an error, and nothing was written then."""
-    damage = Damage.of(found)
-    if found["mismatch"]:
-        raise DFTracerError(f"{found['mismatch']}; nothing was written", exit_code=1)
-    for file in found["written"]:
-        grant(file["path"], args.mode)
-    if args.json:
-        keys = ("in", "out", "hosts", "processes", "renumbered", "clocks", "doubled", "written")
-        facts = {key: found[key] for key in keys}
-        print(
-            json.dumps({**facts, "damaged": damage.damaged, "problems": damage.problems}, indent=1)
-        )
-    tell_clocks(found["clocks"])
-    if found["doubled"]:
-        who = ", ".join(sorted({printable(name) for name in found["doubled"]})[:5])
-        print(
-            f"dftracer: {who}: in several of the files at the same time; "
-            "their events may be there twice",
-            file=sys.stderr,
-        )
-    if not args.json and not args.quiet:
-        tell(found, damage)
-    return tell_damage(damage)
-
-
-def tell(found: dict[str, Any], damage: Damage) -> None:
-    for file in found["written"]:
-        print(
-            f"{printable(str(file['path']))}: {counted(file['events'], 'event')}, "
-            f"{size(file['bytes'])}"
-        )
-    facts = [
-        f"{counted(found['in']['events'], 'event')} of {counted(damage.files, 'file')}",
-        counted(found["processes"], "process", "processes"),
-    ]
-    if found["hosts"] > 1:
-        facts.append(counted(found["hosts"], "host"))
-    if found["renumbered"]:
-        facts.append(f"{found['renumbered']:,} with a new pid (the real one is in args)")
-    print(", ".join(facts))
-
-
-def tell_clocks(clocks: Sequence[dict[str, Any]]) -> None:
-    for clock in clocks:
-        ahead = clock["offset_ns"]
-        width = duration(max(clock["uncertainty_ns"], 1))
-        done = "taken out of its times" if clock["applied"] else "times left as they are"
-        if not clock["applied"] and clock["proven"]:
-            done += " (--align takes it out)"
-        print(
-            f"dftracer: the clock of {printable(clock['host'])} is "
-            f"{duration(abs(ahead))} "
-            f"{'ahead of' if ahead >= 0 else 'behind'} that of "
-            f"{printable(clock['against'])}, at most {width} off "
-            f"({counted(clock['rounds'], 'collective operation')}): {done}",
-            file=sys.stderr,
-        )

@@ -16,11 +16,11 @@ from dftracer import _cleanup, _duckdb
 from dftracer._files import add_mode, create, file_mode, grant, private_umask
 from dftracer._format import counted, size
 from dftracer._names import shorten
-from dftracer.commands import reading
-from dftracer.commands._terminal import is_terminal
+from dftracer.commands._cli import reading
+from dftracer.commands._cli.terminal import dim, is_terminal
 from dftracer.errors import DFTracerError
+from dftracer.trace.stream import COLUMNS, Trace
 from dftracer.trace.summary import TraceSummary, summarise_all
-from dftracer.trace.table import COLUMNS, Trace
 
 if TYPE_CHECKING:
     import duckdb
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         raise DFTracerError("--format parquet needs a file: -o FILE")
     if form == "parquet" and output is None and is_terminal(sys.stdout):
         raise DFTracerError("stdout is a terminal: send it into a file or a pipe")
-    connection = connect()
+    connection = _duckdb.connect(ordered=False)  # a trace has its own order, ts
     import duckdb
 
     traces = reading.open_traces(args, data=True)
@@ -118,13 +118,6 @@ def run(args: argparse.Namespace) -> int:
         words = counted(damage.events, "event")
         print(f"{words} read, {size(damage.bytes_read)}", file=sys.stderr)
     return reading.tell_damage(damage)
-
-
-def connect() -> duckdb.DuckDBPyConnection:
-    connection = _duckdb.connect()
-    # A trace has an order of its own in ts; keeping that of the file costs memory.
-    connection.execute("set preserve_insertion_order = false")
-    return connection
 
 
 # What a question may be made from without a look at columns that it does not name.
@@ -385,7 +378,7 @@ def write_table(answer: Answer, to: TextIO) -> None:
         columns = zip(values, widths, numeric)
         return "  ".join(f"{v:>{w}}" if right else f"{v:<{w}}" for v, w, right in columns).rstrip()
 
-    print(reading.dim(line(names)), file=to)
+    print(dim(line(names)), file=to)
     for row in cells:
         print(line(row), file=to)
     if more:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from dftracer import _format
 from dftracer._files import add_mode, file_mode
 from dftracer._names import printable
-from dftracer.commands import _terminal, reading
-from dftracer.commands._terminal import complain
+from dftracer.commands._cli import reading, terminal
+from dftracer.commands._cli.terminal import bold, complain
 from dftracer.errors import DFTracerError
 
 if TYPE_CHECKING:
@@ -122,16 +122,16 @@ def _compare(
 
 
 def _print(report: Report, comparison: Comparison | None) -> None:
-    from dftracer.reports.summary import summarise
+    from dftracer.reports.render.summary import summarise
 
     if comparison is None:
-        print("\n".join(summarise(report, _style, _terminal.width())))
+        print("\n".join(summarise(report, _style, terminal.width())))
         return
-    from dftracer.reports.compare_text import lines
+    from dftracer.reports.render.compare_text import lines
 
-    found = lines(comparison, width=_terminal.width())
+    found = lines(comparison, width=terminal.width())
     sentence = found.index("")
-    print("\n".join([*map(reading.bold, found[:sentence]), *found[sentence:]]))
+    print("\n".join([*map(bold, found[:sentence]), *found[sentence:]]))
 
 
 def _write_page(
@@ -140,7 +140,7 @@ def _write_page(
     """Without -o the page is a by-product: failing to write it is a warning, not an error."""
     if args.no_page or (args.json and not args.output):
         return
-    from dftracer.reports.page import write_page
+    from dftracer.reports.render.page import write_page
 
     path = args.output or page_name(args.paths[0])
     try:
@@ -164,4 +164,4 @@ def page_name(trace: str) -> str:
 
 
 def _style(text: str, style: str) -> str:
-    return text if style == "plain" else _terminal.styled(text, style)
+    return text if style == "plain" else terminal.styled(text, style)

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from dftracer._files import add_mode, file_mode
-from dftracer.commands import reading
-from dftracer.commands._arguments import nanoseconds, positive, positive_number
-from dftracer.commands.merge import add_alignment, add_inputs, failed, inputs, report
+from dftracer.commands._cli.merging import add_alignment, add_inputs, failed, inputs, report
+from dftracer.commands._cli.options import nanoseconds, positive, positive_number
+from dftracer.commands._cli.progress import Progress
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import ENDINGS
 
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
         start = None if args.start is None else first + args.start
         stop = None if args.stop is None else first + args.stop
     try:
-        with reading.progress(traces, "splitting", passes=3) as bar:
+        with Progress.of_files(traces, "splitting", passes=3) as bar:
             found = _reader.split(
                 traces,
                 stem,

@@ -10,10 +10,10 @@ from typing import Union
 
 from dftracer._format import counted, duration, size
 from dftracer._layout import Column, name_column, table
-from dftracer.commands import reading
-from dftracer.commands._arguments import natural
-from dftracer.commands._terminal import width
-from dftracer.commands.reading import dim
+from dftracer.commands._cli import reading
+from dftracer.commands._cli.options import natural
+from dftracer.commands._cli.progress import Progress
+from dftracer.commands._cli.terminal import dim, width
 from dftracer.trace import runs
 from dftracer.trace.summary import Process, Row, TraceSummary, UsedFile, summarise_all
 
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     traces = reading.open_traces(args, strangers=True)
     wanted = args.by or ["name", "process", "file"]
-    with reading.progress(traces) as bar:
+    with Progress.of_files(traces) as bar:
         # Which bytes went through pipes shows only by their files.
         found = summarise_all(traces, threads=args.threads, by_path=True, progress=bar.callback)
     if "file" not in wanted:

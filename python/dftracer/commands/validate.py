@@ -7,11 +7,12 @@ import json
 
 from dftracer._format import counted, size
 from dftracer._names import printable
-from dftracer.commands import reading
-from dftracer.commands._arguments import natural
-from dftracer.commands.reading import DAMAGED, problem_text
+from dftracer.commands._cli import reading
+from dftracer.commands._cli.options import natural
+from dftracer.commands._cli.progress import Progress
+from dftracer.commands._cli.reading import DAMAGED, problem_text
+from dftracer.trace.stream import ODD
 from dftracer.trace.summary import TraceSummary, summarise_all
-from dftracer.trace.table import ODD
 
 EXAMPLES = """\
   dftracer validate traces                 0 if all is whole, 3 with what and where if not
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     traces = reading.open_traces(args, strangers=True, joined=False)
-    with reading.progress(traces) as bar:
+    with Progress.of_files(traces) as bar:
         found = summarise_all(traces, threads=args.threads, by_path=False, progress=bar.callback)
     if args.json:
         print(json.dumps(as_json(found), indent=1))

@@ -133,12 +133,12 @@ class Backend:
         self, graph: GraphModule, example_inputs: Sequence[Any], **options: Any
     ) -> Callable[..., Any]:
         _torch()
-        from dftracer.python import _fx
+        from dftracer.python.torch import _graphs
 
         if not ON:
-            return _fx.plain(self, graph, example_inputs, options)
+            return _graphs.plain(self, graph, example_inputs, options)
         try:
-            return _fx.traced(self, graph, example_inputs, options)
+            return _graphs.traced(self, graph, example_inputs, options)
         finally:
             self._forget()
 
@@ -232,9 +232,9 @@ class CallStackRecord:
 
 def create_detailed_op_name(node: Any, gm: GraphModule) -> str:
     """What the event of a graph's operation is called."""
-    from dftracer.python import _fx
+    from dftracer.python.torch import _graphs
 
-    return _fx.name_of(node, gm)
+    return _graphs.name_of(node, gm)
 
 
 def __getattr__(name: str) -> Any:

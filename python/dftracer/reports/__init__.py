@@ -32,7 +32,7 @@ def load(
     """
     from dftracer.reports.engine import make_report
     from dftracer.trace.runs import choose
-    from dftracer.trace.table import read
+    from dftracer.trace.stream import read
 
     files = read(paths).files
     named = None

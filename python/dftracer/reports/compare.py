@@ -11,12 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dftracer.errors import DFTracerError
-from dftracer.reports.figures import Figure, derived
 from dftracer.reports.model import Report, Table
-from dftracer.reports.plots_training import COLUMNS, PARTS
+from dftracer.reports.schema import PART_COLUMNS, PARTS, derived
+
+if TYPE_CHECKING:
+    from dftracer.reports.render.figures import Figure
 
 BATCHES = 12
 FEWEST = 3  # repetitions that say something about noise
@@ -115,14 +117,14 @@ class Comparison:
         return self.main.percent > self.limit and self.main.verdict in ("slower", "")
 
     def _repr_html_(self) -> str:
-        from dftracer.reports.compare_text import verdict
-        from dftracer.reports.markup import escaped
+        from dftracer.reports.render.compare_text import verdict
+        from dftracer.reports.render.markup import escaped
 
         told = f"<p><strong>{escaped(verdict(self)[1])}</strong></p>"
         return told + "".join(table._repr_html_() for table in self.tables.values())
 
     def figures(self) -> dict[str, Figure]:
-        from dftracer.reports.plots_compare import PLOTS
+        from dftracer.reports.render.plots.compare import PLOTS
 
         found = (build(self) for build in PLOTS)
         return {figure.name: figure for figure in found if figure is not None}
@@ -177,7 +179,7 @@ def _steady(report: Report) -> list[dict[str, float]]:
     return found
 
 
-_SPLIT = tuple(COLUMNS.values())
+_SPLIT = tuple(PART_COLUMNS.values())
 
 
 def _repeated_changes(before: Report, after: Report) -> list[Change]:
@@ -185,7 +187,7 @@ def _repeated_changes(before: Report, after: Report) -> list[Change]:
     if min(len(old), len(new)) < FEWEST:
         return _epoch_changes(before, after)
     columns = {"step time": "dur_ns"}
-    columns.update({f"step: {PARTS[part]}": column for part, column in COLUMNS.items()})
+    columns.update({f"step: {PARTS[part]}": column for part, column in PART_COLUMNS.items()})
     found = []
     for measure, column in columns.items():
         values = [[row[column] for row in rows] for rows in (old, new)]

@@ -13,7 +13,7 @@ from dftracer.reports.bounds import bound_by
 from dftracer.reports.clocks import apart, compare
 from dftracer.reports.model import SCHEMAS, Report, Table
 from dftracer.reports.store import Store
-from dftracer.trace.table import Damage
+from dftracer.trace.stream import Damage
 
 if TYPE_CHECKING:
     from dftracer.reports.cluster import Cluster

@@ -22,7 +22,7 @@ from typing import Any
 from dftracer import _cleanup
 from dftracer.errors import DFTracerError
 from dftracer.reports.store import Shifts, Store
-from dftracer.trace.table import Damage
+from dftracer.trace.stream import Damage
 
 _ORDERS = "orders.json"
 _OUTCOME = "outcome.json"

@@ -108,7 +108,7 @@ class Report:
     @property
     def figures(self) -> Any:
         """The plots of the page, by name."""
-        return importlib.import_module("dftracer.reports.figures").figures(self)
+        return importlib.import_module("dftracer.reports.render.figures").figures(self)
 
     def dicts(self) -> dict[str, list[dict[str, Any]]]:
         return {name: table.dicts() for name, table in self.tables.items()}

@@ -7,6 +7,7 @@ Times are whole nanoseconds (`_ns`), those of a moment counted from the Unix epo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -24,9 +25,25 @@ class Schema:
     columns: tuple[Column, ...]
 
 
+def derived(name: str, meaning: str, columns: Sequence[tuple[str, str, str]]) -> Schema:
+    """The schema of a table beside those of every report: a figure's, a comparison's."""
+    return Schema(name, meaning, tuple(Column(*column) for column in columns))
+
+
 # What a span of time was spent on. A step is split into these, in the order in which the first
 # that applies at a moment gets it; docs/report.md says why in this order.
 CLASSES = ("communication", "transfer", "checkpoint", "compute", "fetch", "io")
+
+# The parts of a step, in the order in which they are stacked, with the names people read.
+PARTS = {
+    "compute": "compute",
+    "communication": "communication",
+    "transfer": "transfer",
+    "checkpoint": "checkpoint",
+    "fetch": "waiting for data",
+    "other": "unattributed",
+}
+PART_COLUMNS = {part: f"{part}_ns" for part in PARTS} | {"other": "unattributed_ns"}
 
 SPLIT = """
 fetch_ns int waiting for a batch, and for nothing that stands before it in the order of classes

@@ -18,8 +18,8 @@ from dftracer import _cleanup, _duckdb, _reader
 from dftracer.errors import DFTracerError
 from dftracer.reports.model import SCHEMAS
 from dftracer.trace.runs import Life, runs_of
+from dftracer.trace.stream import Damage, Longs, Trace
 from dftracer.trace.summary import Process, summary_of
-from dftracer.trace.table import Damage, Longs, Trace
 
 SQL = Path(__file__).with_name("sql")
 COLUMNS = (
@@ -103,7 +103,7 @@ class Store:
     def __init__(self, threads: int = 0, memory: str = "500MB", parent: str | None = None) -> None:
         """parent: the directory in which the database's own one is made."""
         self.threads = threads or len(os.sched_getaffinity(0))
-        self.connection = _duckdb.connect()
+        self.connection = _duckdb.connect(ordered=False)  # a trace has its own order, ts
         self.place = _cleanup.make_directory("dftracer-report-", parent)
         self.damages: list[Damage] = []
         self._names = contextlib.ExitStack()
@@ -112,8 +112,6 @@ class Store:
             self.run(f"set threads = {self.threads}")
             self.run(f"set temp_directory = {_duckdb.literal(self._named)}")
             self.run(f"set memory_limit = '{memory}'")
-            # A trace has an order of its own in ts; keeping that of the file costs memory.
-            self.run("set preserve_insertion_order = false")
             self.run(_roles())
             self.run(statement("vocabulary"))
             for name, columns in TABLES.items():

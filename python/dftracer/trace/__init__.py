@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from dftracer.trace.files import find_traces, is_trace, resolve, siblings
+from dftracer.trace.stream import COLUMNS, Damage, Trace, read
 from dftracer.trace.summary import Summary, TraceSummary, summarise, summarise_all
-from dftracer.trace.table import COLUMNS, Damage, Trace, read
 
 __all__ = [
     "COLUMNS",

@@ -10,7 +10,7 @@ from typing import Any
 
 from dftracer import _reader, _secrets
 from dftracer.trace.files import PathLike
-from dftracer.trace.table import Damage
+from dftracer.trace.stream import Damage
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""What the verbs share: the dispatcher, options, the terminal, finding and recovering traces."""

@@ -1,0 +1,268 @@
+"""The checks of `dftracer doctor` on the installation, the machine and the settings."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+from dftracer import _cleanup, _libcore
+from dftracer._format import counted, size
+from dftracer.commands.doctor._check import Check, fail, ok, warn
+from dftracer.errors import DFTracerError
+
+
+def check_installation() -> Iterator[Check]:
+    for check in (
+        _version,
+        _library_loads,
+        _extension,
+        _preload,
+        _directory,
+        _space,
+        _clock,
+        _proc,
+        _settings,
+        _neighbours,
+        _extras,
+    ):
+        yield from _guarded(check)
+
+
+def _guarded(check: Callable[[], Iterator[Check]]) -> Iterator[Check]:
+    try:
+        yield from check()
+    except (OSError, DFTracerError, ImportError, subprocess.SubprocessError) as error:
+        yield fail(check.__name__.strip("_").replace("_", " "), str(error))
+
+
+def _version() -> Iterator[Check]:
+    version = importlib.metadata.version("pydftracer")
+    where = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    libc = " ".join(platform.libc_ver())
+    yield ok(
+        "version",
+        f"dftracer {version} in {where}, Python {platform.python_version()}, "
+        f"{platform.system()} {platform.machine()}, {libc or 'unknown C library'}",
+    )
+
+
+def _library_loads() -> Iterator[Check]:
+    version = _libcore.version()
+    package = importlib.metadata.version("pydftracer")
+    if version != package:
+        yield fail("library", f"{_libcore.LIBRARY} is {version}, the package is {package}")
+    else:
+        yield ok("library", f"{_libcore.LIBRARY.name} {version} loads")
+
+
+def _extension() -> Iterator[Check]:
+    from dftracer import _core
+
+    yield ok("extension", f"{os.path.basename(_core.__file__ or '_core')} loads")
+
+
+def _preload() -> Iterator[Check]:
+    """The whole way: a program that nobody changed, and a trace of it."""
+    from dftracer.trace.lines import find_traces, read_records
+
+    library = _libcore.PRELOAD
+    if not library.exists():
+        yield fail("preload", f"{library} is missing: programs must start their trace themselves")
+        return
+    cat = shutil.which("cat")
+    if cat is None:
+        yield warn("preload", "there is no `cat` to try it with")
+        return
+    with _cleanup.directory("dftracer-doctor-") as directory:
+        data = os.path.join(directory, "data")
+        with open(data, "w", encoding="utf-8") as file:
+            file.write("text\n")
+        clean = {name: text for name, text in os.environ.items() if not _is_setting(name)}
+        done = subprocess.run(
+            [cat, data],
+            env={
+                **clean,
+                "LD_PRELOAD": str(library),
+                "DFTRACER_ENABLE": "1",
+                "DFTRACER_LOG_FILE": os.path.join(directory, "t"),
+                "DFTRACER_SUMMARY": "0",
+            },
+            capture_output=True,
+            timeout=30,
+            check=False,
+        )
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        if done.returncode != 0 or done.stdout != b"text\n":
+            why = said[0] if said else f"status {done.returncode}"
+            yield fail("preload", f"{cat} does not run under {library}: {why}")
+            return
+        events = [
+            record
+            for path in find_traces([directory])
+            for record in read_records(path)
+            if record.get("cat") in ("POSIX", "STDIO")
+        ]
+    if events:
+        yield ok("preload", f"{cat} was recorded: {counted(len(events), 'event')}")
+    else:
+        why = f": {said[0]}" if said else ""
+        yield fail("preload", f"{cat} runs under {library}, but recorded nothing{why}")
+
+
+def _is_setting(name: str) -> bool:
+    return name.startswith("DFTRACER_") or name == "LD_PRELOAD"
+
+
+def _place() -> str:
+    given = os.environ.get("DFTRACER_LOG_FILE")
+    place = os.path.dirname(os.path.abspath(given)) if given else os.getcwd()
+    while not os.path.isdir(place):  # it would be made
+        place = os.path.dirname(place)
+    return place
+
+
+def _directory() -> Iterator[Check]:
+    place = _place()
+    try:
+        _cleanup.remove(_cleanup.make_directory(".dftracer-doctor-", place))
+    except OSError as error:
+        yield fail("directory", f"traces cannot be written to {place}: {error.strerror}")
+        return
+    yield ok("directory", f"traces can be written to {place}")
+
+
+def _space() -> Iterator[Check]:
+    place = _place()
+    free = shutil.disk_usage(place).free
+    text = f"{size(free)} free in {place}; an event takes about 10 to 30 bytes"
+    if free < 10_000_000:
+        yield fail("space", text)
+    elif free < 1_000_000_000:
+        yield warn("space", text)
+    else:
+        yield ok("space", text)
+
+
+def _clock() -> Iterator[Check]:
+    source = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"
+    if _libcore.uses_counter():
+        yield ok("clock", f"the processor's counter (clock source {source})")
+    else:
+        yield warn(
+            "clock",
+            f"clock_gettime, because the kernel's clock source is {source}: each event takes some "
+            "50 ns more",
+        )
+
+
+def _proc() -> Iterator[Check]:
+    """Who is dead is asked of /proc. Nothing here traces by ptrace, or needs rights for it."""
+    missing = [name for name in ("stat", "maps", "io") if not os.access(f"/proc/self/{name}", 4)]
+    if missing:
+        yield warn(
+            "/proc",
+            f"/proc/self/{missing[0]} cannot be read: children are not recognised as one run, and "
+            "dead processes are finished late",
+        )
+        return
+    status = _read("/proc/self/status") or ""
+    modes = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    filtered = modes.get("Seccomp", "0") != "0"
+    note = ", system calls are filtered (seccomp), which did not matter above" if filtered else ""
+    yield ok("/proc", f"can be read{note}; ptrace is not needed")
+
+
+def _settings() -> Iterator[Check]:
+    given = {name: text for name, text in sorted(os.environ.items()) if _is_setting(name)}
+    ours = {name: text for name, text in given.items() if name.startswith("DFTRACER_")}
+    with _environment(DFTRACER_ENABLE="1"):
+        said = _libcore.complaints()
+    for line in said:
+        yield warn("settings", line)
+    if not ours:
+        yield ok("settings", "no DFTRACER_ variable is set; dftracer run sets what is needed")
+    else:
+        yield ok("settings", ", ".join(f"{name}={text}" for name, text in ours.items()))
+    if ours.get("DFTRACER_DISABLE_IO", "").lower() in ("1", "true", "yes", "on"):
+        yield warn("settings", "DFTRACER_DISABLE_IO is on: no I/O call is recorded")
+    data = ours.get("DFTRACER_DATA_DIR", "")
+    for directory in data.split(":") if data not in ("", "all") else ():
+        if directory and not os.path.isdir(directory):
+            yield warn("settings", f"DFTRACER_DATA_DIR: there is no directory {directory}")
+
+
+def _neighbours() -> Iterator[Check]:
+    given = os.environ.get("LD_PRELOAD", "")
+    words = [word for word in given.replace(":", " ").split() if word]
+    others = [word for word in words if "libdftracer" in word and not _is_ours(word)]
+    if others:
+        yield fail(
+            "LD_PRELOAD", f"{others[0]} is not the library of this package: two would record"
+        )
+    elif words:
+        yield ok("LD_PRELOAD", f"{given}; this library is added to it")
+
+
+def _is_ours(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.samefile(os.path.dirname(path), _libcore.LIBRARY.parent)
+    return False
+
+
+# Extra of the package: the module that it brings, and what that is for.
+_EXTRAS = {
+    "view": ("viztracer", "dftracer view"),
+    "report": ("duckdb", "reports and queries"),
+    "dynamo": ("torch", "PyTorch's regions"),
+    "dask": ("dask", "clusters"),
+}
+
+
+def _extras() -> Iterator[Check]:
+    there, missing = [], []
+    for extra, (module, purpose) in _EXTRAS.items():
+        if importlib.util.find_spec(module) is not None:
+            there.append(f"{extra} ({module} {_distribution_version(module)})")
+        else:
+            missing.append(f"{extra} (for {purpose})")
+    text = ", ".join(there) or "none installed"
+    if missing:
+        text += f"; not installed: {', '.join(missing)}; pip install 'pydftracer[NAME]'"
+    yield ok("extras", text)
+
+
+def _distribution_version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "of unknown version"
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return None
+
+
+@contextlib.contextmanager
+def _environment(**changed: str) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
+    sys.stdout.flush()
+    try:
+        yield
+    finally:
+        for name, text in before.items():
+            if text is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = text

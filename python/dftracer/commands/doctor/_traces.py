@@ -1,0 +1,295 @@
+"""The checks of `dftracer doctor` on traces: why they are empty, and what is missing in them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dftracer import _reader
+from dftracer._format import counted, size
+from dftracer.commands._cli.progress import Progress
+from dftracer.commands._cli.recovery import recover_directory
+from dftracer.commands.doctor._check import Check, fail, ok, warn
+from dftracer.trace.files import not_a_trace
+from dftracer.trace.lines import Health, find_traces, read_records
+from dftracer.trace.summary import summarise_all
+
+# `untraced` of an exec (docs/interception.md).
+_UNTRACED = {
+    1: "statically linked",
+    2: "of another architecture",
+    3: "set-uid",
+    4: "without LD_PRELOAD",
+    5: "with another C library",
+    6: "a Go program, whose runtime makes system calls without libc",
+}
+_COUNTS = ("calls", "filtered", "read_seen", "read_total", "write_seen", "write_total")
+_ENOUGH = 1_000_000  # bytes from which on a gap is worth a word
+_RING = "anon_inode:[io_uring]"
+
+
+@dataclass
+class Sums:
+    """One pass over all files."""
+
+    files: int = 0
+    health: dict[Path, Health] = field(default_factory=dict)
+    strangers: dict[Path, str] = field(default_factory=dict)
+    names: Counter[tuple[str, str]] = field(default_factory=Counter)
+    processes: set[tuple[Any, Any]] = field(default_factory=set)
+    runs: set[str] = field(default_factory=set)
+    started: int = 0
+    ended: int = 0
+    recovered: int = 0
+    lost: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    untraced: Counter[tuple[str, int]] = field(default_factory=Counter)
+    children: set[int] = field(default_factory=set)
+    paths: dict[str, str] = field(default_factory=dict)
+    mapped: Counter[str] = field(default_factory=Counter)  # bytes, by file
+    rings: int = 0
+
+    @property
+    def events(self) -> int:
+        return sum(self.names.values())
+
+
+def check_traces(paths: Sequence[str], *, recover: bool) -> Iterator[Check]:
+    directories = sorted(
+        {path if os.path.isdir(path) else os.path.dirname(path) or "." for path in paths}
+    )
+    alive = 0
+    for directory in directories:
+        if recover and os.path.isdir(directory):
+            found = recover_directory(directory)
+            alive += found.alive
+            if found.recovered:
+                dead = counted(found.recovered, "process", "processes")
+                yield ok("spools", f"{dead} had died; finished, {found.events:,} records recovered")
+            if found.unknown:
+                yield warn(
+                    "spools",
+                    f"{counted(found.unknown, 'spool')} of processes elsewhere (another host or "
+                    f"container): dftracer recover --force {directory}, once they have ended",
+                )
+            if found.broken:
+                yield fail("spools", f"{counted(found.broken, 'spool')} cannot be read")
+    if alive:
+        verb = "is" if alive == 1 else "are"
+        what = counted(alive, "process", "processes")
+        yield ok("running", f"{what} {verb} still recording; what follows may be incomplete")
+    traces = find_traces(paths)
+    if not traces:
+        yield _no_files(paths, alive)
+        return
+    sums = _read(traces)
+    for check in (_files, _processes, _events, _lost, _untraced, _filtered, _unseen, _gap, _share):
+        yield from check(sums)
+
+
+def _no_files(paths: Sequence[str], alive: int) -> Check:
+    where = ", ".join(paths)
+    if alive:
+        return ok("files", f"none yet in {where}: records are still in the spools")
+    return fail(
+        "files",
+        f"no traces in {where}. A process that records nothing leaves no file. Was the program "
+        "started by `dftracer run`, or with DFTRACER_ENABLE=1? Is it statically linked? What did "
+        "it say on stderr at its end? `dftracer doctor` checks the installation",
+    )
+
+
+def _read(traces: Sequence[Path]) -> Sums:
+    sums = Sums(files=len(traces))
+    with Progress.of_files(traces) as progress:
+        for path in traces:
+            health = sums.health[path] = Health()
+            reason = not_a_trace(path)
+            if reason is not None:
+                sums.strangers[path] = reason
+                continue
+            if _reader.probe([path])[0]["document"]:
+                _note_document(sums, path, health)
+            else:
+                for record in read_records(path, health):
+                    _note(sums, record)
+            progress.advance(path.stat().st_size)
+    return sums
+
+
+def _note_document(sums: Sums, path: Path, health: Health) -> None:
+    """One JSON document, as torch.profiler writes it: no records that stand in lines."""
+    found = summarise_all([path])
+    health.lines = found.records
+    health.truncated = "cut_line" in found.damage.troubles
+    health.bad_lines = sum(found.damage.troubles.values())
+    for process in found.processes:
+        sums.processes.add((str(process.pid), process.host))
+    for row in found.rows:
+        sums.names[(row.cat, row.name)] += row.count
+
+
+def _note(sums: Sums, record: dict[str, Any]) -> None:
+    args = record.get("args")
+    if not isinstance(args, dict):
+        args = {}
+    name, category = str(record.get("name")), str(record.get("cat"))
+    # A damaged record may have anything there, also what no set can hold.
+    sums.processes.add((str(record.get("pid")), str(args.get("hhash"))))
+    if category == "dftracer":
+        if name == "start":
+            sums.started += 1
+            sums.runs.add(str(args.get("run")))
+        elif name == "end":
+            sums.ended += 1
+            sums.recovered += bool(args.get("recovered"))
+            sums.lost += _number(args.get("lost"))
+            for key in _COUNTS:
+                sums.counts[key] += _number(args.get(key))
+        elif name == "FH":
+            sums.paths[str(args.get("value"))] = str(args.get("name"))
+        return
+    if record.get("ph") == "M":
+        return
+    sums.names[(category, name)] += 1
+    if name in ("mmap", "mmap64", "io_uring_setup") and category == "POSIX":
+        _note_unseen(sums, name, args)
+    if "untraced" in args:
+        program = args.get("file") or sums.paths.get(str(args.get("fhash")), "?")
+        sums.untraced[(os.path.basename(str(program)), _number(args["untraced"]))] += 1
+
+
+def _note_unseen(sums: Sums, name: str, args: dict[str, Any]) -> None:
+    """What moves bytes without a call. A ring is known by its setup, or by its mapping."""
+    path = sums.paths.get(str(args.get("fhash")), "")
+    if name == "io_uring_setup":
+        sums.rings += _number(args.get("ret", 0)) >= 0
+    elif path == _RING:
+        sums.rings = max(sums.rings, 1)
+    elif "errno" not in args and path.startswith("/"):
+        sums.mapped[path] += _number(args.get("length"))
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _files(sums: Sums) -> Iterator[Check]:
+    for path, health in sums.health.items():
+        if path in sums.strangers:
+            yield fail("files", f"{path}: {sums.strangers[path]}")
+        elif health.corrupt:
+            yield fail("files", f"{path}: damaged; it was read up to there")
+        elif health.truncated:
+            yield fail("files", f"{path}: cut short; it was read up to there")
+        elif health.bad_lines:
+            yield fail("files", f"{path}: {counted(health.bad_lines, 'unreadable line')}")
+        elif health.lines == 0:
+            yield fail("files", f"{path}: holds no records")
+    runs = "" if len(sums.runs) <= 1 else f", of {len(sums.runs)} runs"
+    yield ok("files", f"{counted(sums.files, 'file')}{runs}")
+
+
+def _processes(sums: Sums) -> Iterator[Check]:
+    parts = [counted(len(sums.processes), "process", "processes")]
+    if sums.recovered:
+        parts.append(f"{sums.recovered} ended without libc's exit (recovered)")
+    # An exec continues the file, and has no end before it.
+    missing = len({pid for pid, _ in sums.processes}) - sums.ended
+    if missing > 0:
+        parts.append(f"{missing} without an end (still running, or not recovered yet)")
+    yield (warn if missing > 0 else ok)("processes", ", ".join(parts))
+
+
+def _events(sums: Sums) -> Iterator[Check]:
+    calls = sum(n for (cat, _), n in sums.names.items() if cat in ("POSIX", "STDIO"))
+    text = f"{counted(sums.events, 'event')}: {calls:,} I/O calls, {sums.events - calls:,} others"
+    yield (ok if sums.events else fail)("events", text)
+
+
+def _lost(sums: Sums) -> Iterator[Check]:
+    if sums.lost:
+        yield fail(
+            "losses",
+            f"{counted(sums.lost, 'event')} could not be kept (a full disk?); instants `lost` say "
+            "when",
+        )
+    else:
+        yield ok("losses", "no event was lost")
+
+
+def _untraced(sums: Sums) -> Iterator[Check]:
+    for (program, why), number in sums.untraced.most_common(10):
+        yield warn("untraced", f"{number} x {program}: {_UNTRACED.get(why, f'reason {why}')}")
+
+
+def _filtered(sums: Sums) -> Iterator[Check]:
+    calls, filtered = sums.counts["calls"], sums.counts["filtered"]
+    if calls == 0:
+        return
+    text = f"{filtered:,} of {counted(calls, 'call')} were about files that are not recorded"
+    if filtered >= calls and sums.events == 0:
+        yield fail("filter", f"{text}: see --data-dir and DFTRACER_DATA_DIR; `all` records them")
+    elif filtered > 0.9 * calls:
+        yield warn("filter", f"{text}: is DFTRACER_DATA_DIR right?")
+    else:
+        yield ok("filter", text)
+
+
+def _unseen(sums: Sums) -> Iterator[Check]:
+    if sums.rings:
+        yield warn(
+            "io_uring",
+            "the program used io_uring: what it reads and writes that way is neither recorded nor "
+            "in the kernel's count (see docs/interception.md)",
+        )
+    mapped = sum(sums.mapped.values())
+    if mapped:
+        (most, length), *_ = sums.mapped.most_common(1)
+        text = f"{size(mapped)} of {counted(len(sums.mapped), 'file')} were mapped into memory"
+        if mapped > _ENOUGH:
+            yield warn(
+                "mapped",
+                f"{text}: what is read and written there is not seen. Most of it is {most} "
+                f"({size(length)})",
+            )
+        else:
+            yield ok("mapped", text)
+
+
+def _gap(sums: Sums) -> Iterator[Check]:
+    unseen = []
+    if sums.rings:
+        unseen.append("io_uring")
+    if sum(sums.mapped.values()) > _ENOUGH:
+        unseen.append("mapped memory")
+    for what, verb in (("read", "read"), ("write", "written")):
+        seen, total = sums.counts[f"{what}_seen"], sums.counts[f"{what}_total"]
+        if total == 0 and seen == 0:
+            continue
+        text = f"{size(seen)} of {size(total)} {verb} went through recorded calls"
+        if total > _ENOUGH and seen < total / 2:
+            yield warn(
+                "gap",
+                f"{text}: the rest is I/O that is not seen (system calls of the program's own, see "
+                "docs/interception.md)",
+            )
+        elif unseen:
+            yield warn("gap", f"{text}; what went through {' and '.join(unseen)} is in neither")
+        else:
+            yield ok("gap", text)
+
+
+def _share(sums: Sums) -> Iterator[Check]:
+    if sums.events < 1000:
+        return
+    (category, name), number = sums.names.most_common(1)[0]
+    share = number / sums.events
+    if share > 0.5:
+        yield warn(
+            "share", f"{share:.0%} of all events are {name} ({category}): they may hide the rest"
+        )

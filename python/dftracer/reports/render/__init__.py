@@ -1,0 +1,1 @@
+"""A report as people see it: the page, figures, the terminal summary, notebooks."""

@@ -1,0 +1,385 @@
+"""The report in a terminal: what it was, where the time went, what is worth a look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dftracer._format import amount, counted, duration, percent, rate, size
+from dftracer._layout import Column, name_column, table, wrap
+from dftracer._names import shorten
+from dftracer.reports.dataloader_workers import starts, waits
+from dftracer.reports.model import Report
+from dftracer.trace.runs import when_text
+
+Row = dict[str, Any]
+TOP = 8
+# How a job was timed, unless by its start and end records.
+TIMED_BY = {
+    "its events": " from its first to its last event",
+    "its start record and its last event": " until its last event (its end is not known)",
+    "its first event and its end record": " from its first event (its start is not known)",
+}
+SHARES = (
+    ("compute_ns", "compute"),
+    ("fetch_ns", "waiting for data"),
+    ("communication_ns", "communication"),
+    ("transfer_ns", "transfers"),
+    ("checkpoint_ns", "checkpoints"),
+    ("unattributed_ns", "not attributed"),
+)
+
+
+def plain(text: str, style: str) -> str:
+    return text
+
+
+def summarise(
+    report: Report, style: Callable[[str, str], str] = plain, width: int = 100
+) -> list[str]:
+    """Lines of at most `width` columns. style(text, "bold" or "dim") may decorate."""
+    lines = []
+    for key, text in _head(report):
+        lines += wrap(text, width, f"{key:<10}", " " * 10)
+    lines += ["", *_findings(report, style, width)]
+    for title, columns, rows in _sections(report):
+        if rows:
+            head, *body = table(columns, rows, width - 2)
+            lines += ["", style(title, "bold"), style(f"  {head}", "dim")]
+            lines += [f"  {line}" for line in body]
+    return lines
+
+
+def _head(report: Report) -> list[tuple[str, str]]:
+    facts = report.overview.dicts()[0]
+    roles = [row["role"] for row in report.processes]
+    plurals = {"main": "main", "worker": "workers", "helper": "helpers"}
+    parts = [
+        counted(roles.count(role), role, plural)
+        for role, plural in plurals.items()
+        if role in roles
+    ]
+    # A trace of another tool may not say where it was made.
+    where = f" on {counted(facts['hosts'], 'host')}" if facts["hosts"] else ""
+    if facts["ranks"]:
+        where += f", {counted(facts['ranks'], 'rank')}"
+    job = (
+        f"{duration(facts['job_ns'] or 0)}{TIMED_BY.get(facts['timed_by'] or '', '')}, "
+        f"{counted(facts['processes'], 'process', 'processes')} ({', '.join(parts) or 'none'})"
+        f"{where}; {counted(facts['events'], 'event')} in {counted(facts['traces'], 'trace')}"
+    )
+    lines = [*_runs(report), ("job", job)]
+    if facts["clock"]:
+        lines += [("clock", part) for part in facts["clock"].split("; ")]
+    training = _training(report)
+    if facts["bound_by"] and not training:
+        lines.append(("time", facts["bound_by"]))
+    lines += training
+    if facts["io_ns"] or facts["read_bytes"] != 0 or facts["write_bytes"] != 0:
+        lines.append(("I/O", _io(report, facts)))
+    lines += [("not seen", part) for part in (facts["not_traced"] or "").split("; ") if part]
+    return lines
+
+
+def _runs(report: Report) -> list[tuple[str, str]]:
+    """Several runs are added up only with a word about it, and about how to choose one."""
+    runs = report.runs.dicts()
+    if len(runs) < 2:
+        return []
+    guessed = any(run["guessed"] for run in runs)
+    guess = " (by their times: not all traces carry the id of a run)" if guessed else ""
+    head = (
+        f"{len(runs):,} different runs are added up here{guess}; choose one with "
+        "--run latest, or --run N"
+    )
+    lines = [("runs", head)]
+    shown = runs if len(runs) <= TOP else [*runs[: TOP - 2], *runs[-1:]]
+    for run in shown:
+        command = shorten((run["command"] or "").strip(), 60, keep_start=True)
+        facts = (
+            f"{run['run']}: {when_text(run['start_ns'])}, {duration(run['dur_ns'] or 0)}, "
+            f"{counted(run['processes'], 'process', 'processes')}"
+        )
+        lines.append(("", f"{facts}: {command}" if command else facts))
+    if len(shown) < len(runs):
+        lines.insert(-1, ("", f"and {len(runs) - len(shown):,} more"))
+    return lines
+
+
+def _training(report: Report) -> list[tuple[str, str]]:
+    epochs = report.epochs.dicts()
+    evaluation = sum(epoch["evaluation_ns"] for epoch in epochs)
+    steps = len(report.steps)
+    whole = sum(report.steps.column("dur_ns"))
+    if not whole:
+        return []
+    trainers = len({epoch["process"] for epoch in epochs})
+    numbers = {epoch["epoch"] for epoch in epochs}
+    passes = f" in {counted(len(numbers), 'epoch')}" if numbers != {None} else ""
+    parts = []
+    started = sum(waits(starts(report.processes, report.steps)).values())
+    for column, name in SHARES:
+        value = sum(report.steps.column(column))
+        if column == "fetch_ns" and started:
+            parts.append(f"waiting for workers to start {percent(started / whole)}")
+            value -= started
+        if value:
+            parts.append(f"{name} {percent(value / whole)}")
+    evaluated = f"; evaluation {duration(evaluation)} besides" if evaluation else ""
+    return [
+        (
+            "training",
+            f"{counted(steps, 'step')}{passes}, "
+            f"{counted(trainers, 'process', 'processes')}, "
+            f"{duration(whole / max(steps, 1))} per step",
+        ),
+        ("", f"{', '.join(parts)}{evaluated}"),
+    ]
+
+
+def _io(report: Report, facts: Row) -> str:
+    calls = [row for row in report.calls if row["class"] == "io"]
+    text = (
+        f"read {amount(facts['read_bytes'], facts['read_unknown'])}, "
+        f"wrote {amount(facts['write_bytes'], facts['write_unknown'])} in "
+        f"{counted(sum(row['count'] for row in calls), 'call')}"
+    )
+    if facts["bandwidth"]:
+        text += f", {rate(facts['bandwidth'])} over {duration(facts['any_ns'])} with a call open"
+    elif facts["any_ns"]:
+        text += f", {duration(facts['any_ns'])} with a call open"
+    computing = [row for row in report.processes if row["compute_ns"] and row["io_ns"]]
+    io = sum(row["io_ns"] for row in computing)
+    if io:
+        hidden = sum(row["hidden_io_ns"] for row in computing)
+        text += (
+            f"; in processes that compute {duration(io)}, {percent(hidden / io)} of it "
+            "while they computed"
+        )
+    return text
+
+
+def _findings(report: Report, style: Callable[[str, str], str], width: int) -> list[str]:
+    rows = report.findings.dicts()
+    if not rows:
+        nothing = "Nothing stands out: no finding reaches the share and time from which it matters."
+        return wrap(nothing, width)
+    lines = [style(f"Worth a look ({len(rows)})", "bold")]
+    for row in rows:
+        grave = "bold" if row["severity"] == "high" else "plain"
+        for line in wrap(row["title"], width, f"{row['severity']:<7}", " " * 7):
+            lines.append(style(line, grave))
+        for words in (row["evidence"], f"try: {row['advice']}"):
+            lines += wrap(words, width, " " * 7, " " * 7)
+    return lines
+
+
+Section = tuple[str, Sequence[Column], list[tuple[str, ...]]]
+
+
+def _sections(report: Report) -> list[Section]:
+    return [
+        ("Categories", LAYERS, _layers(report)),
+        ("Calls, by time", CALLS, _calls(report)),
+        ("Epochs", EPOCHS, _epochs(report)),
+        ("Files, by time", FILES, _files(report)),
+        ("Ranks and workers off the median", STRAGGLERS, _stragglers(report)),
+        ("PyTorch operations, by time", OPERATIONS, _torch(report)),
+    ]
+
+
+def _more(rows: list[tuple[str, ...]], whole: int) -> list[tuple[str, ...]]:
+    if whole > TOP:
+        rows.append((f"and {whole - TOP:,} more",))
+    return rows
+
+
+LAYERS = (
+    name_column("category"),
+    Column("events"),
+    Column("time"),
+    Column("union", rank=2),
+    Column("read", rank=1),
+    Column("written", rank=1),
+    Column("rate", rank=3),
+    Column("hidden", rank=4),
+)
+
+
+def _layers(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for row in report.layers.dicts()[:TOP]:
+        io = row["class"] == "io"
+        hidden = row["overlap_percent"] if io else None
+        rows.append(
+            (
+                row["cat"] or "(none)",
+                f"{row['events']:,}",
+                duration(row["total_ns"]),
+                duration(row["union_ns"]),
+                amount(row["read_bytes"]) if io else "",
+                amount(row["write_bytes"]) if io else "",
+                rate(row["bandwidth"]) if row["bandwidth"] else "",
+                "" if hidden is None else percent(hidden / 100),
+            )
+        )
+    return _more(rows, len(report.layers))
+
+
+CALLS = (
+    name_column("name"),
+    name_column("category", rank=5),
+    Column("count"),
+    Column("time"),
+    Column("mean", rank=1),
+    Column("p99", rank=3),
+    Column("longest", rank=2),
+    Column("bytes", rank=4),
+    Column("a call", rank=6),
+)
+
+
+def _calls(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for row in report.calls.dicts()[:TOP]:
+        ways = (row["read_bytes"] or 0, row["write_bytes"] or 0)
+        # A copy writes what it reads.
+        moved = (max(ways) if row["role"] == "copy" else sum(ways)) or None
+        told = moved or row["unknown"]
+        rows.append(
+            (
+                row["name"],
+                row["cat"],
+                f"{row['count']:,}",
+                duration(row["total_ns"]),
+                duration(row["mean_ns"]),
+                duration(row["p99_ns"] or 0),
+                duration(row["max_ns"]),
+                amount(moved, row["unknown"]) if told else "",
+                size(row["mean_size"]) if row["mean_size"] else "",
+            )
+        )
+    return _more(rows, len(report.calls))
+
+
+PARTS = {
+    "compute": "compute",
+    "fetch": "fetch",
+    "comm": "communication",
+    "transfer": "transfer",
+    "checkpoint": "checkpoint",
+    "evaluation": "evaluation",
+    "rest": "unattributed",
+}
+EPOCHS = (
+    name_column("epoch"),
+    Column("process"),
+    Column("steps", rank=1),
+    Column("time"),
+    Column("compute"),
+    Column("fetch"),
+    *(Column(name, rank=2) for name in list(PARTS)[2:]),
+)
+
+
+def _epochs(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    there = [part for part in PARTS.values() if any(report.epochs.column(f"{part}_ns"))]
+    for row in report.epochs.dicts()[:TOP]:
+        rows.append(
+            (
+                "?" if row["epoch"] is None else str(row["epoch"]),
+                str(row["process"]) if row["rank"] is None else f"rank {row['rank']}",
+                f"{row['steps']:,}",
+                duration(row["dur_ns"]),
+                *(
+                    percent(row[f"{part}_ns"] / max(row["dur_ns"], 1)) if part in there else ""
+                    for part in PARTS.values()
+                ),
+            )
+        )
+    return _more(rows, len(report.epochs))
+
+
+FILES = (
+    name_column("file"),
+    Column("time"),
+    Column("calls"),
+    Column("read", rank=1),
+    Column("written", rank=1),
+    Column("a call", rank=3),
+    Column("access", right=False, rank=2),
+)
+
+
+def _files(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for row in report.files.rows[:TOP]:
+        file = dict(zip(report.files.columns, row))
+        calls = file["opens"] + file["reads"] + file["writes"] + file["metadata"]
+        rows.append(
+            (
+                file["fname"],
+                duration(file["total_ns"]),
+                f"{calls:,}",
+                amount(file["read_bytes"], file["read_unknown"]),
+                amount(file["write_bytes"], file["write_unknown"]),
+                size(file["mean_size"]) if file["mean_size"] else "",
+                f"mapped {size(file['mapped_bytes'])}" if file["mapped_bytes"] else file["pattern"],
+            )
+        )
+    return _more(rows, len(report.files))
+
+
+STRAGGLERS = (
+    name_column("kind"),
+    Column("process"),
+    Column("measure", right=False),
+    Column("value"),
+    Column("median", rank=1),
+    Column("ratio"),
+)
+
+
+def _stragglers(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    off = [row for row in report.stragglers if row["ratio"] and row["ratio"] >= 1.2]
+    for row in off[:TOP]:
+        text = size if row["measure"] == "read bytes" else duration
+        rows.append(
+            (
+                row["kind"],
+                str(row["process"]) if row["rank"] is None else f"rank {row['rank']}",
+                row["measure"],
+                text(row["value"]),
+                text(row["median"]),
+                f"{row['ratio']:.2f}",
+            )
+        )
+    return rows
+
+
+OPERATIONS = (
+    name_column("operation"),
+    Column("phase", right=False, rank=2),
+    Column("count"),
+    Column("time"),
+    Column("mean", rank=1),
+    Column("p99", rank=3),
+)
+
+
+def _torch(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for row in report.torch_ops.dicts()[:TOP]:
+        rows.append(
+            (
+                row["name"],
+                row["phase"] or "",
+                f"{row['count']:,}",
+                duration(row["total_ns"]),
+                duration(row["mean_ns"]),
+                duration(row["p99_ns"]),
+            )
+        )
+    return _more(rows, len(report.torch_ops))
