@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-from dftracer.dftracer import (
-    enter_event,
-    exit_event,
-    finalize,
-    get_config,
-    get_time,
-    initialize,
-    log_event,
-    log_metadata_event,
-    mark_used,
-    set_app_metadata_int,
-    set_app_metadata_string,
-)
+import dftracer.dftracer as _source
+from dftracer.python._alias import alias_of
 
-__all__ = [
-    "enter_event",
-    "exit_event",
-    "finalize",
-    "get_config",
-    "get_time",
-    "initialize",
-    "log_event",
-    "log_metadata_event",
-    "mark_used",
-    "set_app_metadata_int",
-    "set_app_metadata_string",
-]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dftracer.dftracer import *  # noqa: F403
+
+__all__, __getattr__, __dir__ = alias_of(_source)

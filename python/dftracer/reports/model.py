@@ -116,7 +116,3 @@ class Report:
     def _repr_html_(self) -> str:
         shown = ("findings", "overview", "layers", "calls")
         return "".join(self.tables[name]._repr_html_() for name in shown if name in self.tables)
-
-
-def empty_report() -> Report:
-    return Report({name: Table(schema) for name, schema in SCHEMAS.items()})

@@ -16,7 +16,7 @@ from typing import Any
 
 from dftracer import _cleanup, _duckdb, _reader
 from dftracer.errors import DFTracerError
-from dftracer.reports.model import SCHEMAS
+from dftracer.reports.schema import CLASSES, SCHEMAS
 from dftracer.trace.runs import Life, runs_of
 from dftracer.trace.stream import Damage, Longs, Trace
 from dftracer.trace.summary import Process, summary_of
@@ -38,7 +38,6 @@ FINALS = (
     *("overview", "runs", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
     *("steps", "timeline", "heat", "files", "directories", "costs", "stragglers", "torch_ops"),
 )
-CLASSES = ("io", "compute", "fetch", "transfer", "communication", "checkpoint")
 # Further lanes: in which a process waits for a lock, for a process that it began, or for the other
 # end, and in which it makes gradients.
 LANES = {

@@ -48,7 +48,6 @@ class Sums:
     lost: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     untraced: Counter[tuple[str, int]] = field(default_factory=Counter)
-    children: set[int] = field(default_factory=set)
     paths: dict[str, str] = field(default_factory=dict)
     mapped: Counter[str] = field(default_factory=Counter)  # bytes, by file
     rings: int = 0

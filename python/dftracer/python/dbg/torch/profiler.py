@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import dftracer.python.torch as _torch
-from dftracer.python.torch.profiler import TraceHandler, profile, trace_handler
+import dftracer.python.torch as _source
+from dftracer.python._alias import alias_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from dftracer.python.torch import *  # noqa: F403
 
-__all__ = ["TraceHandler", "profile", "trace_handler"]
-
-
-def __getattr__(name: str) -> Any:
-    return _torch._find(name)
+__all__, __getattr__, __dir__ = alias_of(_source)

@@ -1,0 +1,173 @@
+"""What rules work with: the tables of a report as facts, and the case that a rule makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from dftracer._format import counted, duration
+from dftracer._names import shorten
+from dftracer.reports.bounds import busy_words
+from dftracer.reports.dataloader_workers import Start, starts, waits
+from dftracer.reports.model import SCHEMAS
+from dftracer.reports.store import SMALL
+
+# A call of libc on a stream that takes less than this has only touched its buffer.
+BUFFERED = 1_000  # nanoseconds, mean of the small calls of a name
+# What concerns less time is not reported: of a rule about I/O, and of any other.
+IO_FLOOR = 20_000_000
+FLOOR = 1_000_000
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Case:
+    """What a rule found."""
+
+    title: str
+    evidence: str
+    concerns: int
+    whole: int
+    base: str  # what `whole` is, in words: "of the 5.03 s that the job took"
+    timed: bool = True  # these are nanoseconds
+
+    @property
+    def share(self) -> float:
+        return self.concerns / self.whole if self.whole > 0 else 0.0
+
+
+@dataclass
+class Facts:
+    """The tables, and sums that several rules need."""
+
+    tables: dict[str, list[Row]]
+    overview: Row = field(default_factory=dict)
+    split: dict[str, int] = field(default_factory=dict)
+    starts: list[Start] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        rows = self.tables["overview"]
+        self.overview = rows[0] if rows else {}
+        names = [c.name for c in SCHEMAS["steps"].columns if c.name.endswith("_ns")]
+        self.split = {name: sum_of(self.tables["steps"], name) for name in names}
+        self.starts = starts(self.tables["processes"], self.tables["steps"])
+
+    @property
+    def processes(self) -> list[Row]:
+        return self.tables["processes"]
+
+    @property
+    def trains(self) -> bool:
+        return self.split["dur_ns"] > 0
+
+    def lifetime(self, wanted: Callable[[Row], Any] = lambda process: True) -> int:
+        return sum(
+            process["life_ns"]
+            for process in self.processes
+            if process["life_ns"] is not None and wanted(process)
+        )
+
+    @property
+    def busy(self) -> int:
+        """How long processes neither waited for others nor slept."""
+        return self.overview.get("busy_ns") or 0
+
+    @property
+    def of_busy(self) -> str:
+        return busy_words(self.overview)
+
+    def wall(self, total: int) -> int:
+        """Summed durations of I/O calls as a part of the time in which any was open.
+
+        Threads that do I/O at once, and calls inside of calls, have a sum that no clock has seen.
+        """
+        io = self.overview.get("io_ns") or 0
+        every = sum_of(self.calls(lambda call: True), "total_ns")
+        return total if every <= io else total * io // every
+
+    def place(self, kinds: Collection[str], total: int) -> str:
+        """Where calls of these kinds took their time: a file, or else a directory."""
+        rows = [row for row in self.tables["costs"] if row["kind"] in kinds]
+        files = [row for row in rows if row["place"] == "file"]
+        folders = [row for row in rows if row["place"] == "directory"]
+        file = max(files, key=lambda row: row["total_ns"], default=None)
+        folder = max(folders, key=lambda row: row["total_ns"], default=None)
+        if file is None:
+            return ""
+        if folder is None or folder["files"] == 1 or 2 * file["total_ns"] >= total:
+            return f"; most on {shown_path(file['path'])}: {cost(file)}"
+        return (
+            f"; most in {shown_path(folder['path'])}: {cost(folder)} on "
+            f"{counted(folder['files'], 'file')}, {shown_path(file['path'])} alone {cost(file)}"
+        )
+
+    @property
+    def exposed(self) -> bool:
+        """Whether anybody waited for I/O."""
+        if not self.trains:
+            return True
+        waited = self.split["fetch_ns"] - sum(waits(self.starts).values())
+        fetch = waited / self.split["dur_ns"]
+        computing = [p for p in self.processes if p["compute_ns"]]
+        life = self.lifetime(lambda process: process["compute_ns"])
+        unhidden = sum(p["unhidden_io_ns"] for p in computing) / life if life > 0 else 0.0
+        return fetch >= 0.05 or unhidden >= 0.05
+
+    def top_file(self, kind: str) -> str | None:
+        rows = (r for r in self.tables["costs"] if r["kind"] == kind and r["place"] == "file")
+        most = max(rows, key=lambda row: row["total_ns"], default=None)
+        return None if most is None else most["path"]
+
+    def transfers(self, direction: str) -> list[Row]:
+        """Of files, by size; what goes through pipes has no class."""
+        io = {layer["cat"] for layer in self.tables["layers"] if layer["class"] == "io"}
+        return [
+            row
+            for row in self.tables["sizes"]
+            if row["direction"] == direction and row["bytes"] and row["cat"] in io
+        ]
+
+    def buffered(self, direction: str) -> set[str]:
+        """Calls of libc whose small transfers stay in a buffer, which then is moved at once."""
+        sums: dict[str, list[int]] = {}
+        for row in self.transfers(direction):
+            if row["cat"] == "STDIO" and row["upper"] <= SMALL:
+                of = sums.setdefault(row["name"], [0, 0])
+                of[0] += row["total_ns"]
+                of[1] += row["count"]
+        return {name for name, (total, count) in sums.items() if total < BUFFERED * count}
+
+    def calls(self, wanted: Callable[[Row], Any]) -> list[Row]:
+        return [call for call in self.tables["calls"] if call["class"] == "io" and wanted(call)]
+
+
+Check = Callable[[Facts], Optional[Case]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule, the shares from which on it is low, medium and high, and what to try."""
+
+    name: str
+    check: Check
+    shares: tuple[float, float, float]
+    advice: str
+    floor: int = FLOOR  # nanoseconds that it must concern
+
+
+def sum_of(rows: list[Row], column: str) -> int:
+    return sum(row[column] for row in rows)
+
+
+def shown_path(text: str) -> str:
+    return shorten(text, 120)
+
+
+def cost(row: Row) -> str:
+    return f"{counted(row['calls'], 'call')}, {duration(row['total_ns'])}"
+
+
+def median(values: list[int]) -> int:
+    return sorted(values)[len(values) // 2] if values else 0

@@ -1,0 +1,286 @@
+"""Rules about I/O calls. Their shares are of the time in which processes were busy."""
+
+from __future__ import annotations
+
+from dftracer._format import counted, duration, percent, size
+from dftracer.reports.findings.facts import (
+    IO_FLOOR,
+    Case,
+    Facts,
+    Rule,
+    shown_path,
+    sum_of,
+)
+from dftracer.reports.store import SMALL, SYNCS
+
+MANY = 1000  # calls: fewer are not a pattern
+# What calls do that neither move data nor wait for it.
+METADATA = ("open", "close", "duplicate", "seek", "map", "metadata")
+
+
+def unhidden_io(facts: Facts) -> Case | None:
+    computing = [p for p in facts.processes if p["compute_ns"] and p["io_ns"]]
+    unhidden, io = sum_of(computing, "unhidden_io_ns"), sum_of(computing, "io_ns")
+    whole = facts.lifetime(lambda process: process["compute_ns"])
+    if not unhidden:
+        return None
+    return Case(
+        f"I/O that no compute hides takes {percent(unhidden / max(whole, 1))} of the time of "
+        "computing processes",
+        f"{counted(len(computing), 'computing process', 'computing processes')} spent "
+        f"{duration(io)} in I/O calls, {duration(unhidden)} of it "
+        f"({percent(unhidden / io)}) while none of their threads computed",
+        unhidden,
+        whole,
+        base=f"of the {duration(whole)} that computing processes took",
+    )
+
+
+def io_bound(facts: Facts) -> Case | None:
+    if facts.trains or facts.overview.get("compute_ns"):
+        return None
+    busy = sum_of(facts.processes, "io_ns")
+    top = max(facts.calls(lambda call: True), key=lambda call: call["total_ns"], default=None)
+    if not busy or top is None:
+        return None
+    most = "".join(
+        f"; costliest file {shown_path(file['fname'])}: {duration(file['total_ns'])}"
+        for file in facts.tables["files"][:1]
+    )
+    return Case(
+        f"I/O calls take {percent(min(busy / max(facts.busy, 1), 1))} {facts.of_busy}",
+        f"{duration(busy)}, most of it in {top['name']}: "
+        f"{counted(top['count'], 'call')}, {duration(top['total_ns'])}{most}",
+        busy,
+        facts.busy,
+        base=facts.of_busy,
+    )
+
+
+def _small(facts: Facts, direction: str) -> Case | None:
+    buffered = facts.buffered(direction)
+    rows = [
+        row
+        for row in facts.transfers(direction)
+        if row["cat"] != "STDIO" or row["upper"] > SMALL or row["name"] not in buffered
+    ]
+    small = [row for row in rows if row["upper"] <= SMALL]
+    count, every = sum_of(small, "count"), sum_of(rows, "count")
+    if count < MANY or count < every / 2 or not facts.exposed:
+        return None
+    taken, moved = sum_of(small, "total_ns"), sum_of(small, "bytes")
+    name = max(small, key=lambda row: row["count"])["name"]
+    kinds = [f"small {direction}"]
+    if any(row["cat"] == "STDIO" for row in small):
+        kinds.append(f"small STDIO {direction}")
+    return Case(
+        f"{percent(count / every)} of the {direction}s are small",
+        f"{counted(count, direction)} of less than {SMALL >> 10} KiB, {size(moved / count)} on "
+        f"average, took {duration(taken)} for {size(moved)}; most of them are {name}"
+        f"{facts.place(kinds, taken)}",
+        facts.wall(taken),
+        facts.busy,
+        base=facts.of_busy,
+    )
+
+
+def small_reads(facts: Facts) -> Case | None:
+    return _small(facts, "read")
+
+
+def small_writes(facts: Facts) -> Case | None:
+    return _small(facts, "write")
+
+
+def rereads(facts: Facts) -> Case | None:
+    files = [file for file in facts.tables["files"] if file["reread_bytes"]]
+    again, read = sum_of(files, "reread_bytes"), facts.overview.get("read_bytes") or 0
+    if again < 1 << 20 or 2 * again < read or not facts.exposed:
+        return None
+    in_reads = sum_of(facts.transfers("read"), "total_ns")
+    most = max(files, key=lambda file: file["reread_bytes"])
+    times = most["read_bytes"] / max(most["read_bytes"] - most["reread_bytes"], 1)
+    return Case(
+        f"{percent(again / read)} of the bytes read had been read before",
+        f"{size(read)} were read of at most {size(read - again)} of data: {size(again)} again, "
+        f"from {counted(len(files), 'file')}; {shown_path(most['fname'])} {times:.1f} times over; "
+        f"reads took {duration(in_reads)}",
+        facts.wall(in_reads * again // read),
+        facts.busy,
+        base=facts.of_busy,
+    )
+
+
+def metadata_storm(facts: Facts) -> Case | None:
+    meta = facts.calls(lambda call: call["role"] in METADATA)
+    count = sum_of(meta, "count")
+    every = sum_of(facts.calls(lambda call: True), "count")
+    if count < MANY or not facts.exposed:
+        return None
+    taken = sum_of(meta, "total_ns")
+    top = sorted(meta, key=lambda call: -call["total_ns"])[:3]
+    names = ", ".join(f"{c['name']} {c['count']:,} ({duration(c['total_ns'])})" for c in top)
+    share = facts.wall(taken) / max(facts.busy, 1)
+    return Case(
+        f"Calls that move no data take {percent(min(share, 1))} {facts.of_busy}",
+        f"{counted(count, 'call')} of {every:,} I/O calls open, close, look at or seek in "
+        f"{counted(len(facts.tables['files']), 'file')} and took {duration(taken)}: {names}"
+        f"{facts.place(['metadata'], taken)}",
+        facts.wall(taken),
+        facts.busy,
+        base=facts.of_busy,
+    )
+
+
+def random_access(facts: Facts) -> Case | None:
+    # Of a file that was mostly mapped, the calls say little.
+    told = [file for file in facts.tables["files"] if file["pattern"] != "mapped"]
+    files = [file for file in told if file["random"]]
+    jumps = sum_of(files, "random")
+    every = sum(file["sequential"] + file["strided"] + file["random"] for file in told)
+    if jumps < MANY or 2 * jumps < every or not facts.exposed:
+        return None
+    taken = sum_of(files, "random_ns")
+    most = max(files, key=lambda file: file["random"])
+    return Case(
+        f"{percent(jumps / every)} of the transfers jump within their file",
+        f"{jumps:,} of {every:,} transfers that follow another one begin neither where it ended "
+        f"nor at a constant distance; {shown_path(most['fname'])} alone {most['random']:,}, "
+        f"{size(most['mean_size'] or 0)} per transfer; they took {duration(taken)}",
+        facts.wall(taken),
+        facts.busy,
+        base=facts.of_busy,
+    )
+
+
+def failed_calls(facts: Facts) -> Case | None:
+    failing = facts.calls(lambda call: call["errors"] >= MANY)
+    if not failing or not facts.exposed:
+        return None
+    worst = max(failing, key=lambda call: call["error_ns"])
+    taken = sum_of(failing, "error_ns")
+    return Case(
+        f"{counted(sum_of(failing, 'errors'), 'I/O call')} failed",
+        f"{worst['errors']:,} of {worst['count']:,} {worst['name']} failed, at "
+        f"{duration(worst['error_ns'] / worst['errors'])} per call; all failures took "
+        f"{duration(taken)}{facts.place(['failed'], taken)}",
+        facts.wall(taken),
+        facts.busy,
+        base=facts.of_busy,
+    )
+
+
+def syncs(facts: Facts) -> Case | None:
+    found = facts.calls(lambda call: call["name"] in SYNCS)
+    taken = sum_of(found, "total_ns")
+    if not taken:
+        return None
+    longest = max(found, key=lambda call: call["max_ns"])
+    share = facts.wall(taken) / max(facts.busy, 1)
+    return Case(
+        f"Waiting until writes are on disk takes {percent(min(share, 1))} {facts.of_busy}",
+        f"{counted(sum_of(found, 'count'), 'call')} of {longest['name']} and its like took "
+        f"{duration(taken)}, the longest {duration(longest['max_ns'])}"
+        f"{facts.place(['sync'], taken)}",
+        facts.wall(taken),
+        facts.busy,
+        base=facts.of_busy,
+    )
+
+
+def lock_waits(facts: Facts) -> Case | None:
+    calls = [call for call in facts.tables["calls"] if call["cat"] in ("POSIX lock", "STDIO lock")]
+    taken = facts.overview.get("lock_ns") or 0
+    if not taken or not calls:
+        return None
+    longest = max(calls, key=lambda call: call["max_ns"])
+    every = sum_of(calls, "total_ns")
+    users = [file["processes"] for file in facts.tables["files"]
+             if file["fname"] == facts.top_file("lock")]  # fmt: skip
+    shared = f", which {counted(users[0], 'process uses', 'processes use')}" if users else ""
+    return Case(
+        f"Waiting for locks takes {percent(min(taken / max(facts.busy, 1), 1))} {facts.of_busy}",
+        f"{counted(sum_of(calls, 'count'), 'call')} of {longest['name']} and its like took "
+        f"{duration(every)}, the longest {duration(longest['max_ns'])}"
+        f"{facts.place(['lock'], every)}{shared}",
+        taken,
+        facts.busy,
+        base=facts.of_busy,
+    )
+
+
+RULES = (
+    Rule(
+        "unhidden-io",
+        unhidden_io,
+        (0.10, 0.15, 0.30),
+        "read ahead in workers or threads, so that I/O and compute overlap",
+    ),
+    Rule(
+        "io-bound",
+        io_bound,
+        (0.50, 0.70, 0.90),
+        "fewer, larger and sequential transfers, several at a time, or faster storage; the tables "
+        "of calls and files tell which cost most",
+        IO_FLOOR,
+    ),
+    Rule(
+        "small-reads",
+        small_reads,
+        (0.03, 0.10, 0.25),
+        "read larger pieces: a buffer of 1 MiB or more, or samples packed into larger files "
+        "(tar shards, HDF5 chunks, Parquet row groups)",
+        IO_FLOOR,
+    ),
+    Rule(
+        "small-writes",
+        small_writes,
+        (0.03, 0.10, 0.25),
+        "write through a larger buffer, or collect records before writing",
+        IO_FLOOR,
+    ),
+    Rule(
+        "rereads",
+        rereads,
+        (0.03, 0.10, 0.25),
+        "keep the data in memory or on a local disk after the first pass, if it fits",
+        IO_FLOOR,
+    ),
+    Rule(
+        "metadata-storm",
+        metadata_storm,
+        (0.05, 0.10, 0.25),
+        "pack many small files into few large ones, keep files open, list a directory once",
+        IO_FLOOR,
+    ),
+    Rule(
+        "random-access",
+        random_access,
+        (0.03, 0.10, 0.25),
+        "sort or group what is read, shuffle shards and buffers and not single records, or "
+        "bring the file into memory first",
+        IO_FLOOR,
+    ),
+    Rule(
+        "failed-calls",
+        failed_calls,
+        (0.01, 0.05, 0.20),
+        "shorten the search path that is tried, or create the file that is missing",
+        IO_FLOOR,
+    ),
+    Rule(
+        "syncs",
+        syncs,
+        (0.05, 0.10, 0.25),
+        "sync less often, or from a thread of its own",
+        IO_FLOOR,
+    ),
+    Rule(
+        "lock-waits",
+        lock_waits,
+        (0.05, 0.10, 0.25),
+        "hold the lock for a shorter time, lock parts of the file or a file per process, or let "
+        "one process write for all",
+        IO_FLOOR,
+    ),
+)

@@ -1,0 +1,108 @@
+"""Rules about processes: a rank or a worker that is slower than its peers, and lost events."""
+
+from __future__ import annotations
+
+from dftracer._format import counted, duration
+from dftracer.reports.findings.facts import Case, Facts, Row, Rule
+
+# What of a step is the rank's own.
+OWN = ("own time", "fetch time", "compute time")
+
+
+def _straggler(facts: Facts, kind: str, measures: tuple[str, ...], least: float) -> Row | None:
+    found = [
+        row
+        for row in facts.tables["stragglers"]
+        if row["kind"] == kind and row["measure"] in measures and (row["ratio"] or 0) >= least
+    ]
+    return max(found, key=lambda row: (row["value"] - row["median"]) * row["count"], default=None)
+
+
+def slow_worker(facts: Facts) -> Case | None:
+    row = _straggler(facts, "worker", ("item time",), 1.5)
+    if row is None or not facts.exposed:
+        return None
+    process = facts.processes[row["process"]]
+    return Case(
+        f"One worker is {row['ratio']:.1f} times as slow as the others",
+        f"process {process['pid']} on {process['host'] or '?'} took {duration(row['value'])} an "
+        f"item, the median worker {duration(row['median'])}, for {counted(row['count'], 'item')}",
+        (row["value"] - row["median"]) * row["count"],
+        process["life_ns"],
+        base=f"of the {duration(process['life_ns'])} that the worker took",
+    )
+
+
+def unbalanced_rank(facts: Facts) -> Case | None:
+    # The step time of all ranks is that of the slowest, and a rank that waits does so in
+    # collectives or in its backward pass. So a rank is slow if what remains of its steps is long.
+    own = {
+        row["process"]: row["value"] - row["median"]
+        for row in facts.tables["stragglers"]
+        if row["kind"] == "rank" and row["measure"] == "own time"
+    }
+    best: tuple[int, Row] | None = None
+    for row in facts.tables["stragglers"]:
+        if row["kind"] != "rank" or row["measure"] not in OWN or (row["ratio"] or 0) < 1.2:
+            continue
+        more = min(row["value"] - row["median"], own[row["process"]])
+        # A part that explains the whole says more than the whole.
+        weight = more if row["measure"] == "own time" else more * 5 // 4
+        if more > 0 and (best is None or weight > best[0]):
+            best = weight, row
+    if best is None:
+        return None
+    row = best[1]
+    more = min(row["value"] - row["median"], own[row["process"]])
+    process = facts.processes[row["process"]]
+    who = f"rank {row['rank']}" if row["rank"] is not None else f"process {process['pid']}"
+    steps = [s["dur_ns"] for s in facts.tables["steps"] if s["process"] == row["process"]]
+    return Case(
+        f"{who[0].upper()}{who[1:]} is slower than the others: {row['measure']} "
+        f"{row['ratio']:.2f} times the median",
+        f"{duration(row['value'])} a step against {duration(row['median'])}, over "
+        f"{counted(row['count'], 'step')}, on {process['host'] or '?'}; communication and backward "
+        "passes, in which ranks wait for each other, are not counted",
+        more * row["count"],
+        sum(steps),
+        base=f"of the {duration(sum(steps))} that its steps took",
+    )
+
+
+def lost_events(facts: Facts) -> Case | None:
+    lost, events = facts.overview.get("lost") or 0, facts.overview.get("events") or 0
+    if not lost:
+        return None
+    who = sum(process["lost"] > 0 for process in facts.processes)
+    return Case(
+        f"{counted(lost, 'event')} could not be recorded",
+        f"{lost:,} lost, {events:,} recorded, in {counted(who, 'process', 'processes')}: "
+        "the numbers of this report are too small",
+        lost,
+        lost + events,
+        timed=False,
+        base="of all events",
+    )
+
+
+RULES = (
+    Rule(
+        "slow-worker",
+        slow_worker,
+        (0.05, 0.15, 0.30),
+        "look at what this worker reads and where it runs: one shard on slow storage, a busy core",
+    ),
+    Rule(
+        "unbalanced-rank",
+        unbalanced_rank,
+        (0.05, 0.15, 0.30),
+        "compare its share of the data, its host and its device with those of the others: all "
+        "ranks wait for the slowest",
+    ),
+    Rule(
+        "lost-events",
+        lost_events,
+        (0.0, 0.001, 0.05),
+        "free space where the traces are written, or filter what is recorded",
+    ),
+)
