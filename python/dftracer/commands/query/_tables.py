@@ -1,0 +1,117 @@
+"""The tables processes, files and hosts, which are made only if a statement names them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from dftracer.trace.summary import TraceSummary
+
+PROCESS_COLUMNS = {
+    "process": "integer",
+    "pid": "bigint",
+    "host": "varchar",
+    "rank": "integer",
+    "name": "varchar",
+    "command": "varchar",
+    "program": "varchar",
+    "cwd": "varchar",
+    "ppid": "bigint",
+    "threads": "bigint",
+    "events": "bigint",
+    "dur": "hugeint",
+    "read_bytes": "hugeint",
+    "write_bytes": "hugeint",
+    "first_ts": "bigint",
+    "last_ts": "bigint",
+    "lost": "hugeint",
+    "ended": "boolean",
+    "recovered": "boolean",
+    "run": "varchar",
+    "trace": "varchar",
+}
+FILE_COLUMNS = {
+    "fname": "varchar",
+    "calls": "bigint",
+    "dur": "hugeint",
+    "reads": "bigint",
+    "writes": "bigint",
+    "read_bytes": "hugeint",
+    "write_bytes": "hugeint",
+    "mapped_bytes": "hugeint",
+}
+HOST_COLUMNS = {"host": "varchar", "hhash": "varchar", "processes": "bigint", "events": "hugeint"}
+
+
+def add_small_tables(connection: Any, found: TraceSummary) -> None:
+    processes = [
+        (
+            index,
+            process.pid,
+            process.host or None,
+            int(process.rank) if process.rank.isdecimal() else None,
+            process.name or None,
+            process.command or None,
+            process.program or None,
+            process.cwd or None,
+            process.ppid,
+            process.threads,
+            process.events,
+            process.total // 1000,
+            process.read_bytes,
+            process.write_bytes,
+            None if process.first is None else process.first // 1000,
+            None if process.last is None else process.last // 1000,
+            process.lost,
+            process.ended,
+            process.recovered,
+            process.run or None,
+            process.trace,
+        )
+        for index, process in enumerate(found.processes)
+    ]
+    files = [
+        (
+            file.path,
+            file.count,
+            file.total // 1000,
+            file.reads,
+            file.writes,
+            file.read_bytes,
+            file.write_bytes,
+            file.mapped_bytes,
+        )
+        for file in found.used
+    ]
+    names = {process.host for process in found.processes if process.host}
+    hashes = {name: hash_ for hash_, name in found.hosts.items()}
+    processes_on = Counter(process.host for process in found.processes)
+    events_on: Counter[str] = Counter()
+    for process in found.processes:
+        events_on[process.host] += process.events
+    hosts = [
+        (
+            name,
+            hashes.get(name),
+            processes_on[name],
+            events_on[name],
+        )
+        for name in sorted(names)
+    ]
+    _fill(connection, "processes", PROCESS_COLUMNS, processes)
+    _fill(connection, "files", FILE_COLUMNS, files)
+    _fill(connection, "hosts", HOST_COLUMNS, hosts)
+
+
+def _fill(
+    connection: Any, table: str, columns: dict[str, str], rows: Sequence[tuple[object, ...]]
+) -> None:
+    fields = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
+    connection.execute(f"create table {table} ({fields})")
+    # One statement for many rows: a row each takes DuckDB a transaction each.
+    marks = "(" + ", ".join("?" * len(columns)) + ")"
+    for at in range(0, len(rows), 500):
+        part = rows[at : at + 500]
+        values = [value for row in part for value in row]
+        connection.execute(f"insert into {table} values {', '.join([marks] * len(part))}", values)

@@ -1,0 +1,142 @@
+"""The environment that makes a program record itself, and where its traces go."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Mapping, Sequence
+
+from dftracer import _cleanup, _libcore
+from dftracer.errors import DFTracerError
+
+# Exit status of our own failures, as in env, nohup and timeout.
+OWN_FAILURE = 125
+
+
+def settings(args: argparse.Namespace, command: Sequence[str]) -> dict[str, str]:
+    """The variables that make a program record itself."""
+    made = {"DFTRACER_ENABLE": "1", "DFTRACER_INIT": "PRELOAD"}
+    log_file = _log_file(args, command, os.environ)
+    if log_file is not None:
+        made["DFTRACER_LOG_FILE"] = log_file
+    place = os.path.dirname(log_file) if log_file is not None else os.getcwd()
+    made["LD_PRELOAD"] = _preload(os.environ.get("LD_PRELOAD", ""), place)
+    if args.data_dir:
+        made["DFTRACER_DATA_DIR"] = ":".join(_data_directory(path) for path in args.data_dir)
+    for given, name, value in (
+        (args.no_io, "DFTRACER_DISABLE_IO", "1"),
+        (args.no_metadata, "DFTRACER_INC_METADATA", "0"),
+        (args.torch, "DFTRACER_TORCH", "1"),
+        (args.quiet, "DFTRACER_SUMMARY", "0"),
+    ):
+        if given:
+            made[name] = value
+    return made
+
+
+def _data_directory(path: str) -> str:
+    if ":" in path:
+        raise DFTracerError(f"--data-dir {path}: a directory with ':' in its name cannot be given")
+    if path == "":
+        raise DFTracerError("--data-dir needs a directory")
+    return path if path == "all" else os.path.abspath(path)
+
+
+def _log_file(
+    args: argparse.Namespace, command: Sequence[str], environment: Mapping[str, str]
+) -> str | None:
+    """Directory and first part of the files' names; None where the user's YAML file is to say."""
+    given = environment.get("DFTRACER_LOG_FILE", "")
+    if args.name is not None and (not args.name or "/" in args.name or len(args.name) > 150):
+        raise DFTracerError(f"--name {args.name!r} cannot be the first part of a file's name")
+    if args.output is None and given:
+        # A job script's own setting, or that of a run around this one.
+        base = os.path.abspath(given)
+        return os.path.join(os.path.dirname(base), args.name) if args.name else base
+    if args.output is None and args.name is None and environment.get("DFTRACER_CONFIGURATION"):
+        return None
+    name = args.name or _name_of(command)
+    if args.output is None:
+        return os.path.join(_new_directory(name), name)
+    if args.output == "":
+        raise DFTracerError("-o needs a directory")
+    output: str = os.path.abspath(args.output)
+    if output.endswith((".pfw", ".pfw.gz")) and not os.path.isdir(output):
+        return output
+    if os.path.exists(output) and not os.path.isdir(output):
+        raise DFTracerError(f"-o {args.output}: is not a directory", OWN_FAILURE)
+    return os.path.join(output, name)
+
+
+def _name_of(command: Sequence[str]) -> str:
+    """What a person would call this program: of `python -m pkg.tool` and `python train.py`, the
+    last word."""
+    name = os.path.basename(command[0].rstrip("/")) or "run"
+    if name.startswith(("python", "pypy")):
+        words = iter(command[1:])
+        for word in words:
+            if word == "-m":
+                name = next(words, name)
+                break
+            if word == "-c":
+                break
+            if word in ("-W", "-X"):
+                next(words, None)
+            elif not word.startswith("-"):
+                name = os.path.splitext(os.path.basename(word))[0]
+                break
+    clean = "".join(char if char.isalnum() or char in "._+" else "-" for char in name)
+    return clean.strip(".-")[:60] or "run"
+
+
+def _new_directory(name: str) -> str:
+    """Its name sorts by time. The ranks of a job have to come to the same one."""
+    job = _libcore.job()
+    if job == 0 and _libcore.rank() >= 0:
+        # A launcher that names no job: its processes on this node are those with the same parent.
+        job = hash((os.getppid(), _start_of(os.getppid()))) & (1 << 64) - 1
+    if job != 0:
+        return os.path.abspath(f"dftracer-{name}-{job >> 32:08x}")
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    for number in range(1, 1000):
+        path = os.path.abspath(f"dftracer-{name}-{stamp}" + (f"-{number}" if number > 1 else ""))
+        try:
+            _cleanup.make_output(path)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise DFTracerError(
+                f"cannot make {path}: {error.strerror}; -o names another place", OWN_FAILURE
+            ) from None
+        return path
+    raise DFTracerError("too many traces of this name in this directory", OWN_FAILURE)
+
+
+def _start_of(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _preload(given: str, place: str) -> str:
+    path = str(_libcore.PRELOAD)
+    if any(char in path for char in " :$"):
+        # The loader would split or expand it. The traces' directory may have a better name.
+        link = os.path.join(place, ".dftracer-lib")
+        if any(char in link for char in " :$"):
+            raise DFTracerError(
+                f"LD_PRELOAD cannot name {path}, for its blanks or colons; choose a directory "
+                "without them by -o",
+                OWN_FAILURE,
+            )
+        os.makedirs(os.path.dirname(link), exist_ok=True)
+        if not os.path.islink(link):
+            os.symlink(_libcore.PRELOAD.parent, link)
+        path = os.path.join(link, _libcore.PRELOAD.name)
+    words = given.replace(" ", ":").split(":")
+    if path in words:
+        return given
+    return f"{given}:{path}" if given else path
