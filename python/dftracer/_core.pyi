@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final, type_check_only
+
+from typing_extensions import Self, disjoint_base
 
 _Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _T = TypeVar("_T")
@@ -31,6 +33,7 @@ def metadata(key: str, value: Any) -> None: ...
 def trace_path() -> str: ...
 def ahead() -> int: ...
 
+@disjoint_base
 class Node:
     enabled: bool
     @property
@@ -60,53 +63,68 @@ class Node:
     def _forget(self, key: str, /) -> None: ...
     def _values(self) -> dict[str, Any]: ...
 
-class Function:
-    def __init__(
-        self,
+@type_check_only
+class _Wrapper:
+    __wrapped__: Any
+    def __new__(
+        cls,
         node: Node,
         callable: Any,
         kind: int,
         name: str | None = None,
         capture: list[tuple[Any, ...]] | None = None,
         from_self: bool = False,
-    ) -> None: ...
+    ) -> Self: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-class Callable(Function): ...
-class CallableObject(Function): ...
+@final
+class Function(_Wrapper): ...
 
+@final
+class Callable(_Wrapper): ...
+
+@final
+class CallableObject(_Wrapper): ...
+
+@final
 class Iter(Iterator[_T]):
-    def __init__(
-        self,
+    def __new__(
+        cls,
         node: Node,
         iterable: Iterable[_T],
         wait: str | None,
         body: str | None,
         key: str,
         renames_last: bool = True,
-    ) -> None: ...
+    ) -> Self: ...
     def __next__(self) -> _T: ...
+    def __length_hint__(self) -> int: ...
     def close(self) -> None: ...
 
+@final
 class Compiled:
-    def __init__(self, tracer: Node) -> None: ...
+    def __new__(cls, tracer: Node) -> Self: ...
 
+@final
 class Graph:
     _boxed_call: bool
-    def __init__(
-        self,
+    def __new__(
+        cls,
         compiled: Compiled,
         grad_mode: Any,
         entry: bool,
         name: str | None = None,
         arguments: dict[str, Any] = ...,
-    ) -> None: ...
+    ) -> Self: ...
     def set(self, plain: Any, recorded: Any) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
+@final
 class Op:
-    def __init__(
-        self,
+    __name__: str
+    __wrapped__: Any
+    def __new__(
+        cls,
         graph: Graph,
         target: Any,
         method: bool,
@@ -114,18 +132,20 @@ class Op:
         arguments: dict[str, Any],
         python_name: str,
         grad: int,
-    ) -> None: ...
+    ) -> Self: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 def _asked(of: Node = ..., now: Node = ...) -> None: ...
 
+@final
 class Region:
-    def __init__(self, node: Node, /) -> None: ...
+    def __new__(cls, node: Node, /) -> Self: ...
     def end(self, arguments: Mapping[str, Any] | None = None, /) -> None: ...
     def drop(self) -> None: ...
 
+@final
 class Batch:
-    def __init__(self, category: str, label: str, with_memory: bool = False, /) -> None: ...
+    def __new__(cls, category: str, label: str, with_memory: bool = False, /) -> Self: ...
     def thread(self, tid: int, /) -> int: ...
     def device(self, label: str, /) -> int: ...
     def add(

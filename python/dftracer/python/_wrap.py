@@ -56,8 +56,9 @@ def _kind(target: Any) -> int:
 
 
 def _callable(node: Node, target: Any, name: str | None, capture: Capture | None) -> Any:
+    made: type[Function | Callable | CallableObject]
     if isinstance(target, FunctionType):
-        made: type[Function] = Function
+        made = Function
     else:
         made = Callable if hasattr(type(target), "__get__") else CallableObject
     from_self = capture is not None and _begins_with_self(target)
