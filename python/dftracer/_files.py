@@ -1,5 +1,5 @@
-"""Files that commands write. A trace tells what a program did and with which arguments, so they
-are readable by their owner alone unless the user says otherwise."""
+"""Files that commands write. A trace shows what a program did and with which arguments, so they
+are readable only by their owner unless the user chooses another mode."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ VARIABLE = "DFTRACER_FILE_MODE"
 def parse_mode(text: str) -> int:
     mode = int(text, 8) if re.fullmatch(r"[0-7]+", text) else -1
     if not 0 <= mode <= 0o777:
-        raise ValueError(f"invalid file mode {text!r} (e.g. 0600, 0640, 0644)")
+        raise ValueError(f"invalid file mode {text!r} (for example 0600, 0640, 0644)")
     return mode
 
 
 def file_mode(given: int | None = None) -> int:
-    """Of --mode, else of the environment, else 0600; less the umask, as open() takes it."""
+    """From --mode, else the environment, else 0600; the umask applies, as in open()."""
     if given is not None:
         return given
     text = os.environ.get(VARIABLE, "")
@@ -45,22 +45,22 @@ def add_mode(parser: argparse.ArgumentParser) -> None:
         "--mode",
         type=mode,
         metavar="OCTAL",
-        help=f"permissions of what is written, less the umask (default: {VARIABLE}, else 0600)",
+        help=f"mode of output files, less the umask (default: {VARIABLE}, else 0600)",
     )
 
 
 def create(path: str | os.PathLike[str], how: str, mode: int, **options: Any) -> IO[Any]:
-    """open(path, how) that creates the file with this mode. A file that is there keeps its own."""
+    """open(path, how) that creates a file with this mode. An existing file keeps its own."""
     return open(path, how, opener=lambda name, flags: os.open(name, flags, mode), **options)
 
 
 def directory_mode(mode: int) -> int:
-    """Who may read the files may enter."""
+    """Readers of the files may also enter the directory."""
     return mode | (mode & 0o444) >> 2
 
 
 def grant(path: str | os.PathLike[str], mode: int) -> None:
-    """Gives a file that was made private, or a directory and the files in it, this mode."""
+    """Sets the mode of a file that was created private, or of a directory and its files."""
     if mode == PRIVATE:
         return
     mode &= ~_umask()
@@ -74,7 +74,7 @@ def grant(path: str | os.PathLike[str], mode: int) -> None:
 
 
 def _umask() -> int:
-    # Reading it means setting it; in between, files are private rather than open to all.
+    # It can only be read by setting it; meanwhile, new files are private.
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
@@ -82,7 +82,7 @@ def _umask() -> int:
 
 @contextlib.contextmanager
 def private_umask() -> Iterator[None]:
-    """For libraries that create files themselves. It holds for the whole process: commands only."""
+    """For libraries that create files themselves. Process-wide, so only for commands."""
     before = os.umask(0o077)
     try:
         yield

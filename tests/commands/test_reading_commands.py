@@ -237,7 +237,7 @@ def test_a_directory_that_is_in_use_is_left_alone(tmp_path: Path, capsys: Captur
     (tmp_path / "mine").write_text("x")
     words = ["export", "--to", "parquet", "--partition", str(OURS), "-o"]
     assert main([*words, str(tmp_path)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert [entry.name for entry in tmp_path.iterdir()] == ["mine"]
     (tmp_path / "empty").mkdir()
     assert main([*words, str(tmp_path / "empty")]) == 0
@@ -260,7 +260,7 @@ def test_files_of_a_run_know_each_other(tmp_path: Path, capsys: Capture) -> None
         text = "[\n" + "".join(json.dumps(record) + "\n" for record in records)
         (tmp_path / f"{name}.pfw").write_text(text)
     assert main(["info", str(tmp_path / "a.pfw")]) == 0
-    assert "1 further file of this run beside it: add --run" in capsys.readouterr().out
+    assert "1 more file of this run beside it; --run includes them" in capsys.readouterr().out
     assert main(["info", "--run", str(tmp_path / "a.pfw")]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("2 files, 2 processes, 2 events")
 

@@ -62,7 +62,7 @@ def test_a_program_is_recorded_and_its_streams_pass_through(tmp_path: Path) -> N
     assert said["processes"] == str(len(processes)) == "1"
     assert said["events"] == str(events_in(processes))
     assert str(tmp_path / "in") in {event.path for event in processes[0].events}
-    assert "next: dftracer report d (or info, or view for the timeline)\n" in done.stderr
+    assert "next: dftracer report d (or info; view shows the timeline)\n" in done.stderr
     sizes = sum(path.stat().st_size for path in (tmp_path / "d").glob("*.pfw.gz"))
     assert said["bytes"] in (f"{sizes} B", f"{sizes / 1000:.3g} KB")
 
@@ -140,9 +140,13 @@ def test_programs_that_cannot_be_started(tmp_path: Path) -> None:
         ("no-such-program", 127, "no-such-program: no such program in PATH"),
         ("./nothing", 127, "./nothing: no such program"),
         ("./plain", 126, "./plain: not executable"),
-        ("./tool.py", 126, "./tool.py: not executable; perhaps: dftracer run -- python ./tool.py"),
+        (
+            "./tool.py",
+            126,
+            "./tool.py: not executable; did you mean: dftracer run -- python ./tool.py",
+        ),
         ("./", 126, "./: is a directory"),
-        ("./lost", 127, "./lost: the interpreter or loader that it names is missing"),
+        ("./lost", 127, "./lost: its interpreter or loader is missing"),
     ):
         done = dftracer("run", "--", program, cwd=tmp_path, expect=code)
         assert done.stderr == f"dftracer: {text}\n"
@@ -345,7 +349,7 @@ def test_why_there_is_nothing(tmp_path: Path) -> None:
     for words, text in (
         (["--data-dir", "elsewhere", "cat", "x"], f"all outside {tmp_path / 'elsewhere'}"),
         (["--no-io", "cat", "x"], "I/O calls were left out, and the program has no regions"),
-        (["./aside"], "--data-dir all records those, too"),
+        (["./aside"], "--data-dir all records those as well"),
     ):
         done = dftracer("run", "-o", "d", *words, cwd=tmp_path)
         assert re.search(rf"nothing was recorded: .*{re.escape(text)}", done.stderr), done.stderr
@@ -447,7 +451,7 @@ def test_processes_that_outlive_the_program_are_told_of(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     done = dftracer("run", "-o", "d", "--", "bash", "-c", script, cwd=tmp_path)
     try:
-        assert "1 process of it still runs, and will be in the trace" in done.stderr
+        assert "1 process is still running and recording" in done.stderr
     finally:
         os.kill(int(done.stdout), signal.SIGKILL)
 

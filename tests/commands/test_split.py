@@ -106,7 +106,7 @@ def test_the_kind_is_that_of_the_name(traces: Path, tmp_path: Path):
         ([], "specify one of -n, -s"),
         (["-n", "0"], "at least 1"),
         (["-s", "0"], "is not a number above 0"),
-        (["--every", "soon"], "invalid duration 'soon' (e.g. 500ms, 10s, 2m)"),
+        (["--every", "soon"], "invalid duration 'soon' (for example 500ms, 10s, 2m)"),
         (["--every", "1us"], "more than 500 pieces"),
     ],
 )

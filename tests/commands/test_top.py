@@ -163,7 +163,7 @@ def test_what_is_dead_or_strange_is_passed_over(program: Program, tmp_path: Path
     look(program, tmp_path, 5)
     program.kill()
     done = dftracer("top", "d", "--once", "--interval", "0.1", cwd=tmp_path, expect=1)
-    assert done.stdout == "no traced process runs in d\n"
+    assert done.stdout == "no traced process is running in d\n"
     done = dftracer("top", "d", "--once", "--json", "--interval", "0.1", cwd=tmp_path)
     assert json.loads(done.stdout)["processes"] == []
 
@@ -173,7 +173,7 @@ def test_in_a_pipe_it_ends_with_the_program(program: Program, tmp_path: Path) ->
     assert top.stdout is not None
     assert top.stdout.readline().startswith("d: 1 process, ")
     program.end()
-    assert top.stdout.read().splitlines()[-1] == "no traced process runs in d"
+    assert top.stdout.read().splitlines()[-1] == "no traced process is running in d"
     assert top.wait(timeout=HANG) == 1
 
 

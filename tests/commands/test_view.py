@@ -212,7 +212,7 @@ def test_the_command_serves_a_directory_until_interrupted(tmp_path: Path) -> Non
         first, second, third = (process.stdout.readline() for _ in range(3))
         assert first.startswith("2 traces, ")
         port = first.rpartition(":")[2].partition("/")[0]
-        assert second.startswith(f"from elsewhere: ssh -L {port}:127.0.0.1:{port} ")
+        assert second.startswith(f"from another machine: ssh -L {port}:127.0.0.1:{port} ")
         assert third == "Ctrl-C ends it\n"
         records = records_of(fetch(first.split()[-1]))
         assert sum(one["name"] == "work" for one in records) == 20
@@ -233,7 +233,7 @@ def test_too_much_is_a_choice_and_not_a_crash(tmp_path: Path) -> None:
     write(tmp_path / "a.pfw", lines_of(1, 1000))
     write(tmp_path / "b.pfw.gz", lines_of(2, 100))
     done = dftracer("view", ".", "--limit", "50KB", "--no-browser", cwd=tmp_path, expect=2)
-    assert "of text, and the UI takes about 50 KB; choose a part:" in done.stderr
+    assert "of text, but the UI can load about 50 KB; select a part:" in done.stderr
     assert "--to 3." in done.stderr
     assert "--pid 1 " in done.stderr
     assert "work 1" in done.stderr
@@ -259,9 +259,9 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     for words, text in (
         (["none.pfw"], "none.pfw: no such file or directory"),
         (["empty"], "no trace files (.pfw, .pfw.gz) in empty"),
-        (["a.pfw", "--from", "5", "--to", "4"], "--to is before --from"),
-        (["a.pfw", "b.pfw", "--pid", "7"], "no trace of process 7; there are 1, 2"),
-        (["a.pfw", "--from", "10min"], "nothing of the trace is in this part"),
+        (["a.pfw", "--from", "5", "--to", "4"], "--to must be later than --from"),
+        (["a.pfw", "b.pfw", "--pid", "7"], "no trace of process 7; the traces are of 1, 2"),
+        (["a.pfw", "--from", "10min"], "the selected part of the trace is empty"),
     ):
         done = dftracer("view", "--no-browser", *words, cwd=tmp_path, expect=None)
         assert done.rc in (1, 2)
@@ -313,7 +313,7 @@ def test_a_gigabyte_in_a_megabyte_is_refused_in_little_memory(tmp_path: Path) ->
             check=False,
         )
         assert done.returncode == code, done.stderr
-        assert "of text, and the UI takes about 50 MB" in done.stderr
+        assert "of text, but the UI can load about 50 MB" in done.stderr
         assert "MemoryError" not in done.stderr
 
 

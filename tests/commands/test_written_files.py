@@ -80,7 +80,7 @@ def test_the_mode_can_be_chosen(what: str, trace: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["rw-r--r--", "0o644", "0999", "01777", "-1"])
 def test_a_mode_that_is_none_is_one_line(mode: str, trace: Path) -> None:
-    said = f"invalid file mode '{mode}' (e.g. 0600, 0640, 0644)"
+    said = f"invalid file mode '{mode}' (for example 0600, 0640, 0644)"
     done = dftracer("report", "run", f"--mode={mode}", cwd=trace, expect=2)
     assert said in done.stderr
     done = dftracer("report", "run", cwd=trace, env={"DFTRACER_FILE_MODE": mode}, expect=2)

@@ -90,7 +90,7 @@ def test_commands_that_add_up_tell_of_several_runs(
     two: Path, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command, str(two)]) == 0
-    assert "these traces are of 2 runs; --run latest or --run N takes one" in (
+    assert "these traces are from 2 runs; --run latest or --run N selects one" in (
         capsys.readouterr().out
     )
     assert main([command, str(two), "--run", "latest"]) == 0
@@ -106,7 +106,7 @@ def test_a_query_tells_of_several_runs_on_stderr(
     assert main(["query", question, str(two), "--json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out) == [{"n": 7}]
-    assert "dftracer: these traces are of 2 runs" in err
+    assert "dftracer: these traces are from 2 runs" in err
     assert main(["query", question, str(two), "--json", "--run", "1"]) == 0
     out, err = capsys.readouterr()
     assert (json.loads(out), err) == ([{"n": 3}], "")

@@ -1,4 +1,4 @@
-"""`dftracer compact TRACE...`: the same records in fewer bytes, in blocks that workers share."""
+"""`dftracer compact TRACE...`: the same records in fewer bytes."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ from dftracer.trace.files import find_traces
 from dftracer.trace.stream import Damage
 
 EXAMPLES = """\
-  dftracer compact traces                each .pfw becomes a .pfw.gz, each .pfw.gz a smaller one
-  dftracer compact --keep trace.pfw      the plain file stays beside it
+  dftracer compact traces                .pfw becomes .pfw.gz, .pfw.gz becomes smaller
+  dftracer compact --keep trace.pfw      keep the uncompressed file
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths", metavar="TRACE", nargs="+", help="trace files or directories that hold some"
+        "paths", metavar="TRACE", nargs="+", help="trace files or directories of trace files"
     )
-    parser.add_argument("--keep", action="store_true", help="keep the plain file of a .pfw")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep an uncompressed .pfw beside its .pfw.gz"
+    )
     add_threads(parser)
     add_no_recover(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON object a file")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per file")
     parser.add_argument("--quiet", action="store_true", help="print only problems")
 
 
 class Sizes(NamedTuple):
-    """Of a file, before and after; `what` says why it was left alone."""
+    """Size of a file before and after; `what` is why it was left unchanged."""
 
     path: Path
     before: int
@@ -74,19 +76,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _document(trace: Path) -> Sizes:
     size = trace.stat().st_size
-    return Sizes(trace, size, size, "one JSON document, left alone (see dftracer merge)")
+    return Sizes(trace, size, size, "one JSON document, left unchanged (see dftracer merge)")
 
 
 def _one(trace: Path, args: argparse.Namespace) -> Sizes:
-    """The old file goes only when the new one has been read again."""
+    """Removes the old file only after the new one was read back."""
     from dftracer import _reader
 
     name = str(trace)
     check_finished(trace)
-    target = Path(os.path.realpath(trace))  # a link stays one
+    target = Path(os.path.realpath(trace))  # a symbolic link stays one
     out = target if name.endswith(".gz") else trace.with_name(trace.name + ".gz")
     if out != target and out.exists():
-        raise DFTracerError(f"{printable(name)}: {out.name} is there already", exit_code=1)
+        raise DFTracerError(f"{printable(name)}: {out.name} already exists", exit_code=1)
     old = trace.stat().st_size
     part = out.with_name(f".{trace.name}.{os.getpid()}.part.pfw.gz")
     try:
@@ -97,17 +99,17 @@ def _one(trace: Path, args: argparse.Namespace) -> Sizes:
                 )
             damage = Damage.of(found)
             if damage.damaged:
-                # What is lost in a copy could still be had from the original.
+                # The original may still hold what a copy would lose.
                 tell_damage(damage)
                 raise DFTracerError(
-                    f"{printable(name)}: damaged, left alone (dftracer recover first)",
+                    f"{printable(name)}: damaged, left unchanged (run dftracer recover first)",
                     exit_code=reading.DAMAGED,
                 )
             if found["mismatch"]:
-                text = f"{printable(name)}: {found['mismatch']}; left alone"
+                text = f"{printable(name)}: {found['mismatch']}; left unchanged"
                 raise DFTracerError(text, exit_code=1)
             if out == target and found["bytes"] >= old:
-                return Sizes(trace, old, old, "as small as it gets")
+                return Sizes(trace, old, old, "already as small as possible")
             os.chmod(part, trace.stat().st_mode & 0o777)
             with _cleanup.whole():  # never both of them
                 os.replace(part, out)
@@ -128,4 +130,4 @@ def _tell(args: argparse.Namespace, found: Sizes) -> None:
 
 def _text(before: int, after: int) -> str:
     ratio = f" ({before / after:.3g} to 1)" if after else ""
-    return f"{size(before)} before, {size(after)} after{ratio}"
+    return f"{size(before)} to {size(after)}{ratio}"

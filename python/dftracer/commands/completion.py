@@ -1,4 +1,4 @@
-"""`dftracer completion bash|zsh|fish`: a script made from the verbs' own parsers."""
+"""`dftracer completion bash|zsh|fish`: a script generated from the verbs' parsers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHELLS = ("bash", "zsh", "fish")
 class Option(NamedTuple):
     flags: tuple[str, ...]
     help: str
-    takes: str  # what its value is called; empty without one
+    takes: str  # name of its value; empty without one
     choices: tuple[str, ...]
 
 
@@ -46,7 +46,7 @@ def _verbs() -> dict[str, str]:
 def _options(verb: str) -> Iterator[Option]:
     from dftracer.commands._cli.main import load_verb, make_parser
 
-    # argparse has no public way to ask for these, and they have been there since its beginning.
+    # argparse has no public way to list its actions; _actions has always been there.
     for action in make_parser(verb, load_verb(verb))._actions:
         choices = tuple(map(str, action.choices or ()))
         takes = "" if action.nargs == 0 else str(action.metavar or action.dest)
@@ -93,7 +93,7 @@ _dftracer() {{
     esac
   fi
   if [[ $verb == run && -z $takes ]]; then
-    # The program's own words are completed as if it stood alone.
+    # Arguments of the program are completed as without dftracer run.
     for ((i = 2; i < COMP_CWORD; i++)); do
       case run:${{COMP_WORDS[i]}} in
         run:--) ((i++)); break ;;
@@ -120,7 +120,7 @@ complete -o default -o bashdefault -F _dftracer dftracer"""
 
 
 def _valued(options: list[Option]) -> list[str]:
-    """The options that take the next word with them."""
+    """The options that take a value."""
     return [flag for option in options if option.takes for flag in option.flags]
 
 
@@ -149,7 +149,7 @@ def _zsh(options: dict[str, list[Option]]) -> str:
         cases.append(f"    {verb}) {before}_arguments -S \\\n        {joined} ;;")
     return f"""\
 #compdef dftracer
-# The words of the program are completed as if it stood alone.
+# Arguments of the program are completed as without dftracer run.
 _dftracer_program() {{
   local -i i=2
   while ((i < CURRENT)); do
@@ -189,7 +189,7 @@ function __dftracer_verb
     set -l words (commandline -opc)
     test (count $words) -ge 2; and test $words[2] = $argv[1]
 end
-# The words of the program are completed as if it stood alone.
+# Arguments of the program are completed as without dftracer run.
 function __dftracer_program
     set -l words (commandline -opc)
     set -l current (commandline -ct)

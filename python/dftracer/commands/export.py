@@ -1,4 +1,4 @@
-"""`dftracer export --to FORMAT TRACE... -o OUT`: a trace for other tools."""
+"""`dftracer export --to FORMAT TRACE... -o OUT`: converts a trace for other tools."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dftracer.trace.stream import Damage, Trace
 if TYPE_CHECKING:
     import duckdb
 
-# The ending that says which format is meant, if --to does not.
+# The formats and their usual file name endings.
 FORMATS = {
     "chrome": ".json",
     "perfetto": ".pftrace",
@@ -32,8 +32,8 @@ FORMATS = {
     "speedscope": ".speedscope.json",
 }
 
-# A category is the name of a directory, where at most 255 bytes fit, percent-encoded. A longer one
-# is cut, and a hash keeps it apart from others that begin alike.
+# A category names a directory, which may have at most 255 bytes, percent-encoded. A longer name is
+# cut, and a hash distinguishes it from others with the same beginning.
 SHORT = """case when length(url_encode(cat)) <= 240 then cat else concat(
     left(cat, if(length(url_encode(left(cat, 150))) <= 200, 150, 15)), '~md5-', left(md5(cat), 8)
 ) end"""
@@ -41,36 +41,36 @@ SHORT = """case when length(url_encode(cat)) <= 240 then cat else concat(
 EXAMPLES = """\
   dftracer export --to perfetto traces -o run.pftrace     nanoseconds, for ui.perfetto.dev
   dftracer export --to parquet traces -o run.parquet      for DuckDB, Spark, Dask, pandas
-  dftracer export --to parquet --partition traces -o run  a directory, a category a part
-  dftracer export --to chrome traces -o run.json          strict JSON for any Chrome-trace reader
+  dftracer export --to parquet --partition traces -o run  a directory with one part per category
+  dftracer export --to chrome traces -o run.json          strict JSON for Chrome trace readers
   dftracer export --to speedscope traces -o run.speedscope.json
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser)
-    parser.add_argument("--to", choices=sorted(FORMATS), required=True, help="the format")
+    parser.add_argument("--to", choices=sorted(FORMATS), required=True, help="output format")
     parser.add_argument(
-        "-o", "--output", metavar="OUT", required=True, help="the file to write; - is stdout"
+        "-o", "--output", metavar="OUT", required=True, help="output file; - is stdout"
     )
     parser.add_argument(
         "--partition",
         action="store_true",
-        help="with parquet: OUT is a directory, with one below it for each category (cat=POSIX)",
+        help="with parquet: OUT is a directory with one subdirectory per category (cat=POSIX)",
     )
     add_mode(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.partition and args.to != "parquet":
-        raise DFTracerError("--partition is for --to parquet")
+        raise DFTracerError("--partition needs --to parquet")
     mode = file_mode(args.mode)
     if args.output == "-":
         return _to_stdout(args)
     traces = reading.open_traces(args)
     output = Path(args.output)
     if any(output.exists() and os.path.samefile(output, trace) for trace in traces):
-        raise DFTracerError(f"{output}: is one of the traces that are read")
+        raise DFTracerError(f"{output}: is both an input and the output")
     if not output.parent.is_dir():
         raise DFTracerError(f"{output.parent}: no such directory")
     if args.to == "parquet":
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({**facts, "format": args.to, "output": str(output)}))
     else:
         print(
-            f"{printable(str(output))}: {counted(events, 'event')} of "
+            f"{printable(str(output))}: {counted(events, 'event')} from "
             f"{counted(len(traces), 'file')}, {size(facts['bytes'])}"
         )
     if events != found:
@@ -94,15 +94,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _to_stdout(args: argparse.Namespace) -> int:
-    """What stdout gets is the trace alone; a terminal would act on its bytes."""
+    """stdout gets only the trace, and must not be a terminal, which would act on its bytes."""
     if args.partition:
-        raise DFTracerError("--partition makes a directory, which stdout is not")
+        raise DFTracerError("--partition writes a directory and cannot be combined with -o -")
     if is_terminal(sys.stdout):
-        raise DFTracerError("stdout is a terminal: send it into a file or a pipe")
+        raise DFTracerError("stdout is a terminal: redirect it to a file or a pipe")
     traces = reading.open_traces(args, data=True)
     sys.stdout.flush()
     if args.to == "parquet":
-        # Its writer goes back and forth in the file.
+        # The Parquet writer seeks in its file.
         with _cleanup.directory("dftracer-export-") as directory:
             whole = Path(directory) / "events.parquet"
             events, found, damage = _to_parquet(traces, whole, args.threads, False)
@@ -139,10 +139,10 @@ def _to_file(
         name = "stdout" if isinstance(output, int) else output
         raise DFTracerError(f"{name}: {error.strerror or error}", 1) from None
     events = int(done["total"]["events"])
-    # Chrome's file holds metadata as well: what is compared is all of it.
+    # Chrome's file also contains metadata, so all records are compared.
     missing = int(done["records"]) - int(done["found"])
     if form == "chrome":
-        # A span that was two records is one there.
+        # Two records of one span are one event there.
         total = done["total"]
         missing += int(total["records"]) - int(total["ends"]) - int(done["records"])
     else:
@@ -156,9 +156,9 @@ def _to_parquet(
     connection = _duckdb.connect(ordered=False)  # a trace has its own order, ts
     import duckdb
 
-    # Files of an earlier time in it would be read as if they were of this trace.
+    # Older files in it would be read as if they belonged to this trace.
     if partition and output.exists() and not (output.is_dir() and _is_empty(output)):
-        raise DFTracerError(f"{output}: is there already, and not an empty directory")
+        raise DFTracerError(f"{output}: already exists and is not an empty directory")
     trace = Trace(traces, threads=threads)
     connection.register("events", trace)
     part = output.with_name(_cleanup.part_name())

@@ -1,4 +1,4 @@
-"""`dftracer info TRACE...`: what trace files hold, at a glance."""
+"""`dftracer info TRACE...`: what trace files contain, at a glance."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from dftracer.trace import runs
 from dftracer.trace.files import siblings
 from dftracer.trace.summary import Process, Row, Summary, TraceSummary, summarise_all
 
-# Of more files than this, each gets a line, and their events one table.
+# With more files than this, each gets one line, and their events one table.
 MOST_EACH = 3
 MOST_PROCESSES = 8
-MOST_LINES = 6  # that one sample takes
+MOST_LINES = 6  # per sample event
 
 EXAMPLES = """\
-  dftracer info traces                     a directory, all its processes
-  dftracer info traces --each              the details of every file, however many there are
-  dftracer info run.pfw.gz --top 40        more rows of the table of events
-  dftracer info run.pfw.gz --run --json    all files of that run, for a program
-  dftracer info traces --run latest        of several runs in a directory, the last
+  dftracer info traces                     all files of a directory
+  dftracer info traces --each              details of every file, however many there are
+  dftracer info run.pfw.gz --top 40        more rows in the table of events
+  dftracer info run.pfw.gz --run --json    all files of the same run, as JSON
+  dftracer info traces --run latest        only the last run in a directory
 """
 
 NAME_COLUMNS = (
@@ -58,13 +58,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--each",
         action="store_true",
-        help=f"the details of each file, also of more than {MOST_EACH}",
+        help=f"show the details of each file, even of more than {MOST_EACH}",
     )
     parser.add_argument(
-        "--top", type=natural, default=15, metavar="N", help="rows per table (default 15, 0: all)"
+        "--top",
+        type=natural,
+        default=15,
+        metavar="N",
+        help="rows per table (default 15; 0 shows all)",
     )
     parser.add_argument(
-        "--lines", type=natural, default=3, metavar="N", help="sample lines of a file (default 3)"
+        "--lines", type=natural, default=3, metavar="N", help="sample events per file (default 3)"
     )
 
 
@@ -75,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
             traces,
             threads=args.threads,
             by_file=True,
-            by_path=True,  # only its name shows that a descriptor is a pipe
+            by_path=True,  # only the name of a file shows that it is a pipe
             samples=args.lines,
             progress=bar.callback,
         )
@@ -100,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     if len(traces) == 1:
         others = siblings(traces[0])
         if others:
-            print(f"{counted(len(others), 'further file')} of this run beside it: add --run")
+            print(f"{counted(len(others), 'more file')} of this run beside it; --run includes them")
     return reading.tell_damage(found.damage)
 
 
@@ -148,7 +152,7 @@ def print_summary(summary: Summary, top: int) -> None:
         print("\n".join(_process_lines(process, room)))
     more = len(summary.processes) - MOST_PROCESSES
     if more > 0:
-        print(f"  and {counted(more, 'further process', 'further processes')}")
+        print(f"  … and {counted(more, 'more process', 'more processes')}")
     print("\n".join(wrap(_time_line(summary), room, "  ", "    ")))
     _print_names(summary.rows.values(), top)
     _print_sample(summary)
@@ -156,7 +160,7 @@ def print_summary(summary: Summary, top: int) -> None:
 
 
 def print_overview(found: TraceSummary, top: int) -> None:
-    """Of many files: a line each, and the events of all of them together."""
+    """Many files: a line per file, and one table of the events of all."""
     directories = {os.path.dirname(summary.path) for summary in found.files}
     common = directories.pop() if len(directories) == 1 else None
     if common:
@@ -168,7 +172,7 @@ def print_overview(found: TraceSummary, top: int) -> None:
         rows.append([*cells, *_process_cells(summary)])
     _print_table(FILE_COLUMNS, rows)
     if len(rows) < len(found.files):
-        print(f"  and {counted(len(found.files) - len(rows), 'further file')}; --top 0 shows all")
+        print(f"  … and {counted(len(found.files) - len(rows), 'more file')}; --top 0 shows all")
     _print_names((row for summary in found.files for row in summary.rows.values()), top)
     _print_sample(found.files[0])
     print(f"\n  --each shows the details of all {len(found.files):,} files\n")
@@ -232,7 +236,7 @@ def _sorted(rows: Iterable[Row]) -> list[Row]:
 
 
 def _added_up(rows: Iterable[Row]) -> list[Row]:
-    """One row per name, of those of several files. Percentiles cannot be added, and are dropped."""
+    """One row per name over several files. Percentiles cannot be added: they are dropped."""
     found: dict[tuple[str, str], Row] = {}
     for row in rows:
         one = found.get((row.cat, row.name))
@@ -242,7 +246,7 @@ def _added_up(rows: Iterable[Row]) -> list[Row]:
         one.count += row.count
         one.total += row.total
         one.longest = max(one.longest, row.longest)
-        # A sum of which a part is known is that part; the counts say that it is not all.
+        # The known part of a sum; the counts of unknown transfers show that it is not all.
         one.read_bytes = _sum(one.read_bytes, row.read_bytes)
         one.write_bytes = _sum(one.write_bytes, row.write_bytes)
         one.read_unknown += row.read_unknown
@@ -268,7 +272,7 @@ def _print_names(found: Iterable[Row], top: int) -> None:
     hidden = rows[len(shown) :]
     if hidden:
         number = sum(row.count for row in hidden)
-        print(f"  and {counted(len(hidden), 'further name')} with {counted(number, 'event')}")
+        print(f"  … and {counted(len(hidden), 'more name')} with {counted(number, 'event')}")
 
 
 def _print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
@@ -280,13 +284,13 @@ def _print_sample(summary: Summary) -> None:
     if not summary.sample:
         return
     shown = len(summary.sample)
-    print(f"\n  the first {'event' if shown == 1 else f'{shown} events'} as written")
+    print(f"\n  first {'event' if shown == 1 else f'{shown} events'}, as written")
     for line in summary.sample:
         print("\n".join(_wrapped(line, width())))
 
 
 def _wrapped(line: str, room: int) -> list[str]:
-    # JSON without blanks offers no place to break but its commas.
+    # JSON without blanks can only be broken at its commas.
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):  # integers or depth past Python's limit

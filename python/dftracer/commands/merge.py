@@ -12,7 +12,7 @@ from dftracer.errors import DFTracerError
 from dftracer.trace.files import ENDINGS
 
 EXAMPLES = """\
-  dftracer merge traces -o all.pfw.gz                     all the files of a directory
+  dftracer merge traces -o all.pfw.gz                     all files of a directory
   dftracer merge rank0.pfw.gz rank1.pfw.gz torch-0.json -o both.pfw.gz
   dftracer merge --file-list torch-0-of-24.json trace-0-of-24.pfw --output combined-0.json
 """
@@ -25,11 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="OUT",
         required=True,
-        help="the file to write: .pfw.gz, .pfw, or .json for strict Chrome JSON",
+        help="output file: .pfw.gz, .pfw, or .json for strict Chrome JSON",
     )
     add_alignment(parser)
     add_mode(parser)
-    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
+    parser.add_argument("--json", action="store_true", help="print a JSON summary")
     parser.add_argument("--quiet", action="store_true", help="print only problems")
 
 

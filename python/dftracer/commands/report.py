@@ -1,4 +1,4 @@
-"""`dftracer report TRACE...`: where the time went, what is worth a look, and what to try."""
+"""`dftracer report TRACE...`: where the time went, findings, and what to try."""
 
 from __future__ import annotations
 
@@ -20,38 +20,45 @@ if TYPE_CHECKING:
     from dftracer.reports.model import Report
 
 EXAMPLES = """\
-  dftracer report traces                       a summary here, and the page traces-report.html
-  dftracer report traces -o today.html         the page under another name
-  dftracer report new --against old            what changed, and whether it is more than noise
+  dftracer report traces                       print a summary, write traces-report.html
+  dftracer report traces -o today.html         choose the name of the page
+  dftracer report new --against old            what changed, and is it more than noise
   dftracer report new --against old --fail-if-slower 5%
   dftracer report traces --parquet tables --no-page
-  dftracer report traces --cluster local:4
-  dftracer report traces --run latest          of several runs in a directory, the last
+  dftracer report traces --cluster local:4     read with four processes
+  dftracer report traces --run latest          only the last run in a directory
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="the page (default: TRACE-report.html, here)"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="HTML page (default: TRACE-report.html in the current directory)",
     )
-    parser.add_argument("--no-page", action="store_true", help="only the summary, or the tables")
+    parser.add_argument("--no-page", action="store_true", help="write no HTML page")
     parser.add_argument(
-        "--against", metavar="TRACE", action="append", help="the run that this one is compared with"
+        "--against", metavar="TRACE", action="append", help="baseline to compare with"
     )
     parser.add_argument(
         "--fail-if-slower",
         metavar="PERCENT",
-        help="with --against, end with 1 if steps are slower by more than that, and than noise",
+        help="with --against: exit with 1 if steps are slower by more than this and than noise",
     )
-    parser.add_argument("--csv", metavar="DIR", help="write each table as CSV there")
-    parser.add_argument("--parquet", metavar="DIR", help="write each table as Parquet there")
+    parser.add_argument("--csv", metavar="DIR", help="write each table as CSV to DIR")
+    parser.add_argument("--parquet", metavar="DIR", help="write each table as Parquet to DIR")
     parser.add_argument(
         "--cluster",
         metavar="ADDRESS",
-        help="local:N reads with N processes of this machine; tls://HOST:PORT is a Dask scheduler",
+        help="local:N: N processes on this machine; tls://HOST:PORT: a Dask scheduler",
     )
-    for what, name in (("ca-file", "authority"), ("cert", "certificate"), ("key", "private key")):
+    for what, name in (
+        ("ca-file", "CA certificate"),
+        ("cert", "certificate"),
+        ("key", "private key"),
+    ):
         parser.add_argument(
             f"--tls-{what}", metavar="FILE", help=f"{name} for --cluster tls://... (PEM)"
         )
@@ -86,7 +93,7 @@ def _limit(args: argparse.Namespace) -> float | None:
     if args.fail_if_slower is None:
         return None
     if not args.against:
-        raise DFTracerError("--fail-if-slower needs the run to compare with: --against TRACE")
+        raise DFTracerError("--fail-if-slower needs a baseline: --against TRACE")
     from dftracer.reports.compare import parse_limit
 
     return parse_limit(args.fail_if_slower)
@@ -98,7 +105,7 @@ def _cluster(args: argparse.Namespace) -> Cluster | None:
     files = (args.tls_ca_file, args.tls_cert, args.tls_key)
     if any(files) and not (all(files) and args.cluster):
         raise DFTracerError(
-            "--tls-ca-file, --tls-cert and --tls-key belong together, with --cluster tls://..."
+            "--tls-ca-file, --tls-cert and --tls-key must be used together, with --cluster tls://..."
         )
     if args.cluster is None:
         return None
@@ -149,14 +156,14 @@ def _write_page(
         if args.output:
             raise
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        complain(f"no page {path}: {reason}")
+        complain(f"cannot write the page {path}: {reason}")
         return
     to = sys.stderr if args.json else sys.stdout
     print(f"\npage      {printable(path)}, {_format.size(size)}", file=to)
 
 
 def page_name(trace: str) -> str:
-    """In the current directory, which is the user's; a trace's may not be writable."""
+    """In the current directory: that of the trace may not be writable."""
     name = os.path.basename(os.path.abspath(trace))
     for ending in (".gz", ".pfw", ".json", ".trace"):
         name = name[: -len(ending)] if name.endswith(ending) else name

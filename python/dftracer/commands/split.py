@@ -1,4 +1,4 @@
-"""`dftracer split TRACE... -n 4`: pieces that each open alone, by number, size, process or time."""
+"""`dftracer split TRACE... -n 4`: pieces by number, size, process or time."""
 
 from __future__ import annotations
 
@@ -15,43 +15,50 @@ from dftracer.trace.files import ENDINGS
 EXAMPLES = """\
   dftracer split trace.pfw.gz -n 4                four pieces, trace-0001.pfw.gz and so on
   dftracer split trace.pfw.gz -s 50               pieces of about 50 MB
-  dftracer split traces --by-process -o piece    a piece a process
-  dftracer split trace.pfw.gz --every 10s         ten seconds a piece
-  dftracer split trace.pfw.gz --from 5s --to 8s   only what began then
+  dftracer split traces --by-process -o piece     one piece per process
+  dftracer split trace.pfw.gz --every 10s         ten seconds per piece
+  dftracer split trace.pfw.gz --from 5s --to 8s   only events that began in these seconds
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_inputs(parser)
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("-n", "--parts", type=positive, metavar="N", help="this many pieces")
+    how.add_argument("-n", "--parts", type=positive, metavar="N", help="number of pieces")
     how.add_argument(
-        "-s", "--size", type=positive_number, metavar="MB", help="pieces of about this size"
+        "-s", "--size", type=positive_number, metavar="MB", help="approximate size of a piece"
     )
-    how.add_argument("--by-process", action="store_true", help="a piece a process")
+    how.add_argument("--by-process", action="store_true", help="one piece per process")
     how.add_argument(
-        "--every", type=nanoseconds, metavar="TIME", help="this much time per piece: 500ms, 10s, 2m"
+        "--every",
+        type=nanoseconds,
+        metavar="TIME",
+        help="time per piece, for example 500ms, 10s, 2m",
     )
     parser.add_argument(
         "--from",
         dest="start",
         type=nanoseconds,
         metavar="TIME",
-        help="leave out what began earlier; TIME counts from the first event",
+        help="leave out events that began before TIME, counted from the first event",
     )
     parser.add_argument(
-        "--to", dest="stop", type=nanoseconds, metavar="TIME", help="leave out what began later"
+        "--to",
+        dest="stop",
+        type=nanoseconds,
+        metavar="TIME",
+        help="leave out events that began after TIME",
     )
     parser.add_argument(
         "-o",
         "--output",
         metavar="STEM",
-        help="the pieces are called STEM-0001.pfw.gz and so on (default: as the trace); "
-        "an end of .pfw or .json asks for that kind",
+        help="pieces are named STEM-0001.pfw.gz and so on (default: the name of the trace); "
+        "an ending of .pfw or .json selects that format",
     )
     add_alignment(parser)
     add_mode(parser)
-    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
+    parser.add_argument("--json", action="store_true", help="print a JSON summary")
     parser.add_argument("--quiet", action="store_true", help="print only problems")
 
 
@@ -66,7 +73,7 @@ def _how(args: argparse.Namespace) -> tuple[str, int]:
         return "process", 0
     if args.every is not None:
         if args.every == 0:
-            raise DFTracerError("--every must be more than 0")
+            raise DFTracerError("--every must be greater than 0")
         return "time", args.every
     if args.start is not None or args.stop is not None:
         return "parts", 1
@@ -77,12 +84,14 @@ def _stem(args: argparse.Namespace, traces: list[Path]) -> tuple[str, str]:
     name = args.output
     if name is None:
         if len(traces) != 1:
-            raise DFTracerError("several traces: name the pieces with -o", exit_code=2)
+            raise DFTracerError(
+                "several traces: specify the name of the pieces with -o", exit_code=2
+            )
         name = str(traces[0])
     for end in sorted(ENDINGS, key=len, reverse=True):
         if name.endswith(end) and len(Path(name).name) > len(end):
             name = name[: -len(end)]
-            # Pieces of torch.profiler's JSON are traces of ours, unless asked for otherwise.
+            # Pieces of torch.profiler's JSON are .pfw.gz unless -o selects another format.
             return name, end if args.output is not None or ".pfw" in end else ".pfw.gz"
     return name, ".pfw.gz"
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Union
 
-from dftracer._format import counted, duration, size
+from dftracer._format import amount, counted, duration, size
 from dftracer._layout import Column, name_column, table
 from dftracer.commands._cli import reading
 from dftracer.commands._cli.options import natural
@@ -22,9 +22,9 @@ Rows = Sequence[Union[Row, Process, UsedFile]]
 SORTS = ("time", "count", "bytes", "name")
 
 EXAMPLES = """\
-  dftracer stats traces                    by name: calls, time, bytes, percentiles
-  dftracer stats traces --by file --top 50 the files that took the time
-  dftracer stats traces --json             all of it, for a program
+  dftracer stats traces                      calls, time, bytes and percentiles
+  dftracer stats traces --by file --top 50   the files that took most of the time
+  dftracer stats traces --json               everything, as JSON
 """
 
 
@@ -35,14 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=natural,
         default=20,
         metavar="N",
-        help="rows of each table (default 20, 0: all)",
+        help="rows per table (default 20; 0 shows all)",
     )
-    parser.add_argument("--sort", choices=SORTS, default="time", help="order of the rows")
+    parser.add_argument(
+        "--sort", choices=SORTS, default="time", help="order of the rows (default time)"
+    )
     parser.add_argument(
         "--by",
         choices=("name", "process", "file"),
         action="append",
-        help="which tables (default: all)",
+        help="tables to show; may be repeated (default: all)",
     )
 
 
@@ -50,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     traces = reading.open_traces(args, strangers=True)
     wanted = args.by or ["name", "process", "file"]
     with Progress.of_files(traces) as bar:
-        # Which bytes went through pipes shows only by their files.
+        # Only the files show which bytes went through pipes.
         found = summarise_all(traces, threads=args.threads, by_path=True, progress=bar.callback)
     if "file" not in wanted:
         found.used = []
@@ -88,7 +90,7 @@ def as_json(found: TraceSummary, sort: str = "time") -> dict[str, object]:
 
 
 def _ordered(rows: Rows, sort: str, top: int = 0) -> list[Row | Process | UsedFile]:
-    """The first `top` of them, all for 0."""
+    """The first `top` rows; all for 0."""
 
     def name(row: Row | Process | UsedFile) -> tuple[str, ...]:
         if isinstance(row, Row):
@@ -203,11 +205,7 @@ def _moved(row: Row | Process | UsedFile) -> list[str]:
 
 
 def _amount(number: int | None, unknown: int) -> str:
-    if number is None:
-        return "unknown"
-    if not number:
-        return ""
-    return f"≥ {size(number)}" if unknown else size(number)
+    return "" if number == 0 else amount(number, unknown)
 
 
 def _print_table(columns: Sequence[Column], cells: list[list[str]], hidden: int) -> None:
@@ -216,7 +214,7 @@ def _print_table(columns: Sequence[Column], cells: list[list[str]], hidden: int)
     head, *lines = table(columns, cells, width())
     print("\n".join([dim(head), *lines]))
     if hidden:
-        print(f"and {counted(hidden, 'further row')}; --top 0 shows all")
+        print(f"… and {counted(hidden, 'more row')}; --top 0 shows all")
     print()
 
 
@@ -229,7 +227,7 @@ def _print_end(found: TraceSummary, files: int) -> None:
     ]
     several = runs.runs_of([runs.life_of(process) for process in found.processes])
     if len(several) > 1:
-        # The time between them belongs to none.
+        # The time between runs belongs to no run.
         spans = [(r.start, r.end) for r in several if r.start is not None and r.end is not None]
         parts.append(f"{duration(runs.covered(spans))} in {len(several):,} runs")
     elif found.first is not None and found.last is not None:
@@ -244,7 +242,7 @@ def _print_end(found: TraceSummary, files: int) -> None:
         if found.pipes[f"{way}_bytes"] or found.pipes[f"{way}_unknown"]
     ]
     if pipes:
-        what = "through pipes, sockets and terminals, in no sum of names and processes"
+        what = "through pipes, sockets and terminals (not in the sums above)"
         print(f"{what}: {', '.join(pipes)}")
     for line in reading.run_lines(several):
         print(line)

@@ -1,4 +1,4 @@
-"""`dftracer validate TRACE...`: is every byte and line of a trace what it should be."""
+"""`dftracer validate TRACE...`: checks every byte and line of a trace."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from dftracer.trace.stream import ODD
 from dftracer.trace.summary import TraceSummary, summarise_all
 
 EXAMPLES = """\
-  dftracer validate traces                 0 if all is whole, 3 with what and where if not
-  dftracer validate run.pfw.gz --json      for a program
+  dftracer validate traces                 lists damage; exit status 3 if there is any
+  dftracer validate run.pfw.gz --json      the same, as JSON
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_arguments(parser)
     parser.add_argument(
-        "--limit", type=natural, default=20, metavar="N", help="problems shown per file (20)"
+        "--limit",
+        type=natural,
+        default=20,
+        metavar="N",
+        help="problems to show per file (default 20)",
     )
-    parser.add_argument("--quiet", action="store_true", help="print only what is damaged")
+    parser.add_argument("--quiet", action="store_true", help="print only damaged files")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -89,4 +93,4 @@ def _print(found: TraceSummary, limit: int, quiet: bool) -> None:
         f"{size(found.damage.bytes_read)} read of {size(found.size)}"
     )
     if bad and not quiet:
-        print("`dftracer recover FILE` makes a file whole, from every record that can be read")
+        print("`dftracer recover FILE` repairs a file; it keeps every record that can be read")

@@ -1,4 +1,4 @@
-"""Finds the verb, runs it, and turns a user's mistake into one line."""
+"""The dispatcher: finds the verb, runs it, and prints a user's mistake as one line."""
 
 from __future__ import annotations
 
@@ -15,31 +15,30 @@ from dftracer.errors import DFTracerError
 if TYPE_CHECKING:
     import argparse
 
-# The summaries stand here, so that `dftracer --help` imports no verb. A verb is a module of this
-# package with `add_arguments(parser)` and `run(args)`, and, if it likes, `EXAMPLES`, lines of the
-# form "what it does" or "  command", and `split(words)`, which parts the words of its own from
-# those of a program.
+# The summaries are here so that `dftracer --help` imports no verb. A verb is a module of
+# dftracer.commands with `add_arguments(parser)` and `run(args)`. It may have `EXAMPLES`, lines that
+# end its --help, and `split(words)`, which separates its own arguments from a program's.
 VERBS = {
     "Record": {
-        "run": "run a program, and record its calls and those of all its processes",
-        "top": "show what the running, traced processes are doing now",
+        "run": "run a program and record its I/O calls and those of its child processes",
+        "top": "show what traced processes are doing right now",
     },
     "Analyze": {
-        "info": "show what trace files hold",
-        "report": "tell where the time went, and what to try",
-        "stats": "count calls, times and bytes by name, process and file",
-        "query": "ask a trace in SQL",
-        "view": "open traces in the Perfetto UI, offline, in the browser",
+        "info": "show what trace files contain",
+        "report": "show where the time went and what to try",
+        "stats": "count calls, time and bytes by name, process and file",
+        "query": "query a trace with SQL",
+        "view": "open traces in the Perfetto UI in the browser, offline",
     },
     "Maintain": {
-        "merge": "put ranks, hosts, workers and torch.profiler on one timeline",
-        "split": "cut a trace into pieces that each open alone",
-        "compact": "make a trace smaller without changing it",
-        "export": "write a trace in the format of another tool",
-        "validate": "check that a trace is whole",
-        "recover": "complete traces of crashed processes, repair damaged files",
-        "doctor": "check that everything is in place, or why a trace is empty",
-        "completion": "print a script that completes this command in bash, zsh or fish",
+        "merge": "merge ranks, hosts, workers and torch.profiler into one timeline",
+        "split": "split a trace into pieces that open on their own",
+        "compact": "recompress a trace without changing its records",
+        "export": "convert a trace to the format of another tool",
+        "validate": "check a trace for damage",
+        "recover": "complete traces of crashed processes and repair damaged files",
+        "doctor": "check the installation, or find out why a trace is empty",
+        "completion": "print a completion script for bash, zsh or fish",
     },
 }
 SUMMARIES = {verb: text for group in VERBS.values() for verb, text in group.items()}
@@ -47,13 +46,13 @@ SUMMARIES = {verb: text for group in VERBS.values() for verb, text in group.item
 EXAMPLES = """\
 examples:
   dftracer run -- python train.py     record a program
-  dftracer info dftracer-train-*      what is in the trace
+  dftracer report dftracer-train-*    where the time went
   dftracer view dftracer-train-*      the timeline, in the browser
 
-`dftracer VERB --help` tells all about a verb, with examples.
+`dftracer VERB --help` shows the options of a verb, with examples.
 """
 
-EXIT_CODES = "exit status: 0 fine, 1 something is wrong, 2 wrong usage, 3 a trace is damaged"
+EXIT_CODES = "exit status: 0 success, 1 failure, 2 usage error, 3 a trace is damaged"
 
 
 class Verb(Protocol):
@@ -67,7 +66,7 @@ def help_text() -> str:
         "usage: dftracer VERB ...",
         "       dftracer [--help | --version]",
         "",
-        "Record and read traces of data-heavy programs.",
+        "Record and analyze the I/O and application regions of data-heavy programs.",
     ]
     for group, verbs in VERBS.items():
         lines += ["", f"{group}:"]
@@ -99,7 +98,7 @@ def make_parser(name: str, verb: Any) -> argparse.ArgumentParser:
 
 
 def find_verb(words: Sequence[str]) -> str:
-    """The verb that is meant, or the end of the command."""
+    """The verb; exits after --help and --version."""
     first = words[0] if words else ""
     if first in ("-h", "--help") or (first == "help" and len(words) == 1):
         sys.stdout.write(help_text())
@@ -143,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-        # A file's name may hold what the terminal's encoding does not.
+        # A file name may contain what the terminal's encoding does not have.
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
@@ -154,7 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = _guarded(words)
     except BaseException as error:
-        # After a signal, whatever else goes wrong on the way out is no news.
+        # After a signal, other failures on the way out are not worth reporting.
         if not signals.number and not isinstance(error, KeyboardInterrupt):
             raise
     finally:
@@ -171,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _guarded(words: list[str]) -> int:
-    """The exit status. A user's mistake becomes one line."""
+    """The exit status. A user's mistake is printed as one line."""
     try:
         try:
             code = dispatch(words)
@@ -183,7 +182,7 @@ def _guarded(words: list[str]) -> int:
         _complain(error)
         return error.exit_code
     except BrokenPipeError:
-        # The reader (head, less) has seen enough; Python would complain when it closes stdout.
+        # The reader (head, less) has closed the pipe; Python would complain when it closes stdout.
         _mute(sys.stdout)
         return 0
     except OSError as error:
@@ -200,5 +199,5 @@ def _complain(error: object) -> None:
 
 
 def _mute(stream: Any) -> None:
-    with contextlib.suppress(AttributeError, OSError, ValueError):  # closed, or a test's
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # closed, or replaced by a test
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -24,10 +24,10 @@ from dftracer.trace.stream import Damage
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths", metavar="TRACE", nargs="*", help="trace files or directories that hold some"
+        "paths", metavar="TRACE", nargs="*", help="trace files or directories of trace files"
     )
     parser.add_argument(
-        "--file-list", metavar="TRACE", nargs="+", default=[], help="likewise, as an option"
+        "--file-list", metavar="TRACE", nargs="+", default=[], help="the same, as an option"
     )
     add_threads(parser)
     add_no_recover(parser)
@@ -41,23 +41,23 @@ def add_alignment(parser: argparse.ArgumentParser) -> None:
         const="always",
         dest="clocks",
         default="proven",
-        help="take every estimated clock offset between hosts out of the times "
-        "(default: those that the trace proves)",
+        help="correct every estimated clock offset between hosts "
+        "(default: only those that the trace proves)",
     )
     clocks.add_argument(
         "--no-align",
         action="store_const",
         const="never",
         dest="clocks",
-        help="leave the times as they are",
+        help="correct no clock offset",
     )
 
 
 def inputs(args: argparse.Namespace, out: Path | None = None) -> list[Path]:
-    """The files to read. An output of an earlier time in the same directory is not one of them."""
+    """The files to read, without the output of an earlier merge in the same directory."""
     given = [*args.paths, *args.file_list]
     if not given:
-        raise DFTracerError("missing TRACE; give trace files or directories")
+        raise DFTracerError("missing TRACE: specify trace files or directories")
     if not args.no_recover:
         finish_dead(given, sys.stderr)
     named = {Path(path) for path in given if not os.path.isdir(path)}
@@ -65,9 +65,9 @@ def inputs(args: argparse.Namespace, out: Path | None = None) -> list[Path]:
     for trace in find_traces(given):
         if out is not None and _same(trace, out):
             if trace in named:
-                raise DFTracerError(f"{trace}: is both read and written", exit_code=2)
+                raise DFTracerError(f"{trace}: is both an input and the output", exit_code=2)
             continue
-        # The same file by two names would be there twice.
+        # The same file under two names would count twice.
         found.setdefault(os.path.realpath(trace), trace)
     if not found:
         raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(given)}")
@@ -81,13 +81,13 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def failed(error: OSError, out: Path) -> DFTracerError:
-    """What the system says is about the output; other words speak for themselves."""
+    """An error with a strerror is about the output; others name their file."""
     text = f"{printable(str(out))}: {error.strerror}" if error.strerror else str(error)
     return DFTracerError(text, exit_code=1)
 
 
 def report(found: dict[str, Any], args: argparse.Namespace) -> int:
-    """Prints what was done. What does not add up is an error, and nothing was written then."""
+    """Prints what was done. If the records do not add up, nothing was written: an error."""
     damage = Damage.of(found)
     if found["mismatch"]:
         raise DFTracerError(f"{found['mismatch']}; nothing was written", exit_code=1)
@@ -104,7 +104,7 @@ def report(found: dict[str, Any], args: argparse.Namespace) -> int:
         who = ", ".join(sorted({printable(name) for name in found["doubled"]})[:5])
         print(
             f"dftracer: {who}: in several of the files at the same time; "
-            "their events may be there twice",
+            "their events may be counted twice",
             file=sys.stderr,
         )
     if not args.json and not args.quiet:
@@ -119,7 +119,7 @@ def tell(found: dict[str, Any], damage: Damage) -> None:
             f"{size(file['bytes'])}"
         )
     facts = [
-        f"{counted(found['in']['events'], 'event')} of {counted(damage.files, 'file')}",
+        f"{counted(found['in']['events'], 'event')} from {counted(damage.files, 'file')}",
         counted(found["processes"], "process", "processes"),
     ]
     if found["hosts"] > 1:
@@ -133,14 +133,14 @@ def tell_clocks(clocks: Sequence[dict[str, Any]]) -> None:
     for clock in clocks:
         ahead = clock["offset_ns"]
         width = duration(max(clock["uncertainty_ns"], 1))
-        done = "taken out of its times" if clock["applied"] else "times left as they are"
+        done = "corrected" if clock["applied"] else "not corrected"
         if not clock["applied"] and clock["proven"]:
-            done += " (--align takes it out)"
+            done += " (--align corrects it)"
         print(
             f"dftracer: the clock of {printable(clock['host'])} is "
             f"{duration(abs(ahead))} "
             f"{'ahead of' if ahead >= 0 else 'behind'} that of "
-            f"{printable(clock['against'])}, at most {width} off "
+            f"{printable(clock['against'])}, within {width} "
             f"({counted(clock['rounds'], 'collective operation')}): {done}",
             file=sys.stderr,
         )

@@ -1,4 +1,4 @@
-"""Command-line arguments: their types, and one line for each mistake in them."""
+"""Command-line arguments: their types, and one-line error messages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises what argparse would print with the usage. An unknown option comes before all else:
-    argparse first complains of what is missing."""
+    """Raises errors instead of printing the usage. Reports an unknown option first, where argparse
+    would report a missing argument."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         words = list(args or ())
@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
         for word in words:
             if word == "--":
                 return
-            # As argparse decides: a lone `-`, a negative number and a text with blanks are values.
+            # As argparse does: a lone `-`, a negative number and text with blanks are values.
             if not word.startswith("-") or word == "-" or " " in word or _NUMBER.fullmatch(word):
                 continue
             name = word.partition("=")[0]
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _plain(message: str) -> str:
-    """argparse's words, which differ between versions of Python, as ours."""
+    """One wording for argparse's messages, which differ between Python versions."""
     for pattern, text in (
         (r"the following arguments are required: (.*)", r"missing \1"),
         (r"argument (\S+): expected (?:one|at least one) argument", r"\1 needs a value"),
@@ -106,17 +106,37 @@ def nanoseconds(text: str) -> int:
     """A duration such as 500ms; a bare number is seconds."""
     match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)([a-z]*)", text)
     if match is None or match[2] not in _UNITS:
-        raise argparse.ArgumentTypeError(f"invalid duration {text!r} (e.g. 500ms, 10s, 2m)")
+        raise argparse.ArgumentTypeError(f"invalid duration {text!r} (for example 500ms, 10s, 2m)")
     return round(float(match[1]) * _UNITS[match[2]])
+
+
+def seconds(text: str) -> float:
+    return nanoseconds(text) / 1e9
+
+
+_SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+def size(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*([A-Z]*)", text)
+    if match is None or match[2] not in _SIZES:
+        raise argparse.ArgumentTypeError(f"invalid size {text!r} (for example 800MB, 2GB)")
+    return int(float(match[1]) * _SIZES[match[2]])
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--threads", type=threads, default=0, metavar="N", help="threads (default: one per core)"
+        "--threads",
+        type=threads,
+        default=0,
+        metavar="N",
+        help="number of threads (default: one per core)",
     )
 
 
 def add_no_recover(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--no-recover", action="store_true", help="leave the spools of dead processes alone"
+        "--no-recover",
+        action="store_true",
+        help="do not complete traces of crashed processes first",
     )

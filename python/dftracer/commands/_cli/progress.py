@@ -1,4 +1,4 @@
-"""The progress bar of commands that take long."""
+"""The progress bar of long-running commands."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dftracer.commands._cli.terminal import is_terminal, width
 
 
 class Progress:
-    """A bar on stderr while long work goes on; nothing at all where stderr is no terminal."""
+    """A progress bar on stderr; nothing if stderr is not a terminal."""
 
     _EVERY = 0.1  # seconds
-    _AFTER = 0.5  # short work shows none
+    _AFTER = 0.5  # short tasks show no bar
 
     def __init__(self, label: str, total: int) -> None:
         self._label = label
@@ -28,12 +28,12 @@ class Progress:
 
     @classmethod
     def of_files(cls, traces: Sequence[Path], label: str = "reading", passes: int = 1) -> Progress:
-        """For work that goes through the bytes of these files so many times."""
+        """For work that reads these files `passes` times."""
         return cls(label, passes * sum(path.stat().st_size for path in traces if path.exists()))
 
     @property
     def callback(self) -> Callable[[int], None] | None:
-        """For work that says how far it is; None where nothing would be shown."""
+        """For work that reports its progress; None if no bar would be shown."""
         return self.reach if self._on else None
 
     def advance(self, amount: int) -> None:

@@ -1,4 +1,4 @@
-"""What the reading commands share: their arguments, finding the files, the words about damage."""
+"""What the commands that read traces share: arguments, finding files, reporting damage."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser, *, json: bool = True) -> None
 
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
-    # At least one, which settle_run checks: argparse takes a path after --run for its value.
+    # settle_run checks that there is one: argparse takes a path after --run for its value.
     parser.add_argument(
-        "paths", metavar="TRACE", nargs="*", help="trace files or directories that hold some"
+        "paths", metavar="TRACE", nargs="*", help="trace files or directories of trace files"
     )
 
 
@@ -45,21 +45,21 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="RUN",
-        help="of traces of several runs, one: latest, its number, or the beginning of its id; "
-        "without RUN, also the other files of a file's run",
+        help="read only one run: 'latest', its number, or the beginning of its id; "
+        "without RUN, include the other files of the same run",
     )
 
 
 def settle_run(args: argparse.Namespace) -> None:
-    """`--run FILE` is a bare --run before the file that the command is about."""
+    """`--run FILE` is a bare --run, followed by the first TRACE."""
     if args.run and args.run != "latest" and os.path.exists(args.run):
         args.paths, args.run = [args.run, *args.paths], ""
     if not args.paths:
-        raise DFTracerError("missing TRACE; give trace files or directories")
+        raise DFTracerError("missing TRACE: specify trace files or directories")
 
 
 def of_run(traces: list[Path], wanted: str | None) -> list[Path]:
-    """The traces that --run leaves."""
+    """The traces that --run selects."""
     if wanted is None:
         return traces
     if wanted:
@@ -72,15 +72,17 @@ def of_run(traces: list[Path], wanted: str | None) -> list[Path]:
 
 
 def run_lines(runs: Sequence[Run], limit: int = 8) -> list[str]:
-    """What to say where several runs are taken together; nothing for one."""
+    """The note that several runs are read together; empty for one."""
     if len(runs) < 2:
         return []
     from dftracer.trace.runs import ID_DIGITS, when_text
 
-    guess = " (by their times: not all carry the id of a run)" if any(
+    guess = " (guessed from their times, because some have no run id)" if any(
         run.guessed for run in runs
     ) else ""  # fmt: skip
-    lines = [f"these traces are of {len(runs):,} runs{guess}; --run latest or --run N takes one"]
+    lines = [
+        f"these traces are from {len(runs):,} runs{guess}; --run latest or --run N selects one"
+    ]
     for number, run in enumerate(runs, 1):
         if len(runs) > limit and limit - 1 < number < len(runs):
             continue
@@ -106,11 +108,10 @@ def open_traces(
     strangers: bool = False,
     joined: bool = True,
 ) -> list[Path]:
-    """The files that the command is about, after the dead processes beside them were finished.
+    """The files to read, after the traces of crashed processes beside them were completed.
 
-    data: stdout is for a program, which words would disturb. strangers: the command itself says
-    which files are no traces. joined: it tells of all files together, so that what is in two of
-    them would count twice.
+    data: stdout carries data, so messages go to stderr. strangers: the command itself reports
+    files that are not traces. joined: it adds up all files, so that copies would count twice.
     """
     settle_run(args)
     if not args.no_recover:
@@ -125,7 +126,7 @@ def open_traces(
 
 
 def need_traces(traces: Sequence[Path]) -> None:
-    """An error for what is no trace: all of the files, or one that is not even called like one.
+    """Raises an error if no file is a trace, or if one is not even named like a trace.
 
     One among others may be a trace of which nothing is left; the damage report names it.
     """
@@ -137,7 +138,7 @@ def need_traces(traces: Sequence[Path]) -> None:
 
 
 def tell_damage(damage: Damage, limit: int = 5) -> int:
-    """Says on stderr what could not be read, or is odd, and returns the exit status."""
+    """Reports on stderr what could not be read or is odd; returns the exit status."""
     for problem in damage.problems[:limit]:
         print(f"dftracer: {problem_text(problem)}", file=sys.stderr)
     number = sum(damage.troubles.values()) + sum(damage.odd.values())

@@ -32,21 +32,21 @@ def recover_directory(directory: str, *, force: bool = False) -> _libcore.Recove
 def finish_dead(paths: Iterable[str], to: TextIO) -> None:
     directories = {path if os.path.isdir(path) else os.path.dirname(path) or "." for path in paths}
     for directory in sorted(directories):
-        # Most directories have no spool, and asking costs less than loading the library.
+        # Most directories have no spool, and a look costs less than loading the library.
         if not os.path.isdir(directory) or not _has_spool(directory):
             continue
         try:
             found = recover_directory(directory)
         except DFTracerError as error:
-            # What is already in the files can be shown all the same.
+            # What is already in the files can still be read.
             complain(error)
             continue
         if found.broken:
             complain(f"{directory}: {found.broken} unreadable spools")
         if found.recovered:
-            dead = counted(found.recovered, "dead process", "dead processes")
+            dead = counted(found.recovered, "crashed process", "crashed processes")
             events = counted(found.events, "event")
-            print(f"{printable(directory)}: {dead} finished, {events} recovered\n", file=to)
+            print(f"{printable(directory)}: recovered {events} of {dead}\n", file=to)
 
 
 def _has_spool(directory: str) -> bool:
@@ -60,11 +60,11 @@ def _has_spool(directory: str) -> bool:
 
 
 def check_finished(path: Path) -> None:
-    """Replacing the file that a process appends to would lose what it writes from then on."""
+    """Replacing a file that a process still appends to would lose what it writes later."""
     from dftracer.trace.files import is_being_written  # spools are completed without the reader
 
     if not is_being_written(path):
         return
     recover_directory(str(path.parent))
     if is_being_written(path):
-        raise DFTracerError(f"{path}: is still being written; left alone", exit_code=1)
+        raise DFTracerError(f"{path}: still being written; left unchanged", exit_code=1)

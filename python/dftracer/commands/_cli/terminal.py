@@ -26,7 +26,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Colour is for terminals, and not where the user (https://no-color.org) said no."""
+    """Colour is for terminals, unless NO_COLOR is set (https://no-color.org)."""
     dumb = os.environ.get("TERM", "") == "dumb"
     return is_terminal(stream) and not dumb and not os.environ.get("NO_COLOR")
 
@@ -38,7 +38,7 @@ def styled(text: str, style: str, stream: TextIO | None = None) -> str:
 
 
 def width(stream: TextIO | None = None, default: int = 100) -> int:
-    """Columns: what COLUMNS says, those of the terminal behind a stream, else `default`."""
+    """Columns: COLUMNS, or the width of the stream's terminal, or `default`."""
     wanted = os.environ.get("COLUMNS", "")
     if wanted.isdecimal() and int(wanted) > 0:
         return int(wanted)
@@ -50,8 +50,8 @@ def width(stream: TextIO | None = None, default: int = 100) -> int:
 
 
 def complain(error: object) -> None:
-    """A message of one line, and what is indented below it. A name in it may hold anything, and
-    must neither become a line of its own nor reach the terminal as a command."""
+    """Prints one line to stderr, with any indented lines below it. A name in it may contain
+    anything: it must not start a line of its own or reach the terminal as an escape sequence."""
     lines = str(error).replace("\n  ", "\0").split("\0")
     print("dftracer: " + "\n  ".join(map(printable, lines)), file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""`dftracer doctor [TRACE ...]`: is everything in place; why is this trace empty or incomplete."""
+"""`dftracer doctor [TRACE ...]`: checks the installation, or why a trace is incomplete."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dftracer.commands._cli.terminal import is_terminal, styled
 from dftracer.commands.doctor._check import Check
 
 EXAMPLES = """\
-  dftracer doctor                 this machine, this directory, these settings
-  dftracer doctor traces          why a trace is empty, or what is missing in it
+  dftracer doctor                 check the installation, this directory and the settings
+  dftracer doctor traces          find out why a trace is empty or incomplete
   dftracer doctor --json | jq .   for scripts
 
 exit status: 1 if a check fails, otherwise 0.
@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         metavar="TRACE",
         nargs="*",
-        help="trace files or their directories; without any, the installation is checked",
+        help="trace files or directories of trace files (default: check the installation)",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object in place of lines")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_no_recover(parser)
 
 
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _printed(checks: Iterable[Check]) -> Iterator[Check]:
-    """One line each, as they come."""
+    """Prints each check as it completes."""
     for check in checks:
         status = styled(f"{check.status:<4}", _STYLES[check.status])
         print(f"{status}  {check.name:<12}  {printable(check.text)}", flush=is_terminal(sys.stdout))

@@ -69,16 +69,16 @@ def _extension() -> Iterator[Check]:
 
 
 def _preload() -> Iterator[Check]:
-    """The whole way: a program that nobody changed, and a trace of it."""
+    """End to end: traces an unmodified program."""
     from dftracer.trace.lines import find_traces, read_records
 
     library = _libcore.PRELOAD
     if not library.exists():
-        yield fail("preload", f"{library} is missing: programs must start their trace themselves")
+        yield fail("preload", f"{library} is missing: programs must start tracing themselves")
         return
     cat = shutil.which("cat")
     if cat is None:
-        yield warn("preload", "there is no `cat` to try it with")
+        yield warn("preload", "no `cat` found to test with")
         return
     with _cleanup.directory("dftracer-doctor-") as directory:
         data = os.path.join(directory, "data")
@@ -110,7 +110,7 @@ def _preload() -> Iterator[Check]:
             if record.get("cat") in ("POSIX", "STDIO")
         ]
     if events:
-        yield ok("preload", f"{cat} was recorded: {counted(len(events), 'event')}")
+        yield ok("preload", f"traced {cat}: {counted(len(events), 'event')}")
     else:
         why = f": {said[0]}" if said else ""
         yield fail("preload", f"{cat} runs under {library}, but recorded nothing{why}")
@@ -123,7 +123,7 @@ def _is_setting(name: str) -> bool:
 def _place() -> str:
     given = os.environ.get("DFTRACER_LOG_FILE")
     place = os.path.dirname(os.path.abspath(given)) if given else os.getcwd()
-    while not os.path.isdir(place):  # it would be made
+    while not os.path.isdir(place):  # it would be created
         place = os.path.dirname(place)
     return place
 
@@ -153,30 +153,30 @@ def _space() -> Iterator[Check]:
 def _clock() -> Iterator[Check]:
     source = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"
     if _libcore.uses_counter():
-        yield ok("clock", f"the processor's counter (clock source {source})")
+        yield ok("clock", f"CPU timestamp counter (clock source {source})")
     else:
         yield warn(
             "clock",
-            f"clock_gettime, because the kernel's clock source is {source}: each event takes some "
-            "50 ns more",
+            f"clock_gettime, because the kernel's clock source is {source}: about 50 ns more per "
+            "event",
         )
 
 
 def _proc() -> Iterator[Check]:
-    """Who is dead is asked of /proc. Nothing here traces by ptrace, or needs rights for it."""
+    """/proc shows which processes have died. Nothing here uses ptrace."""
     missing = [name for name in ("stat", "maps", "io") if not os.access(f"/proc/self/{name}", 4)]
     if missing:
         yield warn(
             "/proc",
-            f"/proc/self/{missing[0]} cannot be read: children are not recognised as one run, and "
-            "dead processes are finished late",
+            f"/proc/self/{missing[0]} cannot be read: child processes are not recognised as one "
+            "run, and traces of crashed processes are completed late",
         )
         return
     status = _read("/proc/self/status") or ""
     modes = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
     filtered = modes.get("Seccomp", "0") != "0"
-    note = ", system calls are filtered (seccomp), which did not matter above" if filtered else ""
-    yield ok("/proc", f"can be read{note}; ptrace is not needed")
+    note = ", seccomp filters system calls, but the checks above passed" if filtered else ""
+    yield ok("/proc", f"readable{note}; ptrace is not needed")
 
 
 def _settings() -> Iterator[Check]:
@@ -187,15 +187,15 @@ def _settings() -> Iterator[Check]:
     for line in said:
         yield warn("settings", line)
     if not ours:
-        yield ok("settings", "no DFTRACER_ variable is set; dftracer run sets what is needed")
+        yield ok("settings", "no DFTRACER_ variable is set; dftracer run sets those it needs")
     else:
         yield ok("settings", ", ".join(f"{name}={text}" for name, text in ours.items()))
     if ours.get("DFTRACER_DISABLE_IO", "").lower() in ("1", "true", "yes", "on"):
-        yield warn("settings", "DFTRACER_DISABLE_IO is on: no I/O call is recorded")
+        yield warn("settings", "DFTRACER_DISABLE_IO is set: no I/O call is recorded")
     data = ours.get("DFTRACER_DATA_DIR", "")
     for directory in data.split(":") if data not in ("", "all") else ():
         if directory and not os.path.isdir(directory):
-            yield warn("settings", f"DFTRACER_DATA_DIR: there is no directory {directory}")
+            yield warn("settings", f"DFTRACER_DATA_DIR: no such directory: {directory}")
 
 
 def _neighbours() -> Iterator[Check]:
@@ -203,11 +203,9 @@ def _neighbours() -> Iterator[Check]:
     words = [word for word in given.replace(":", " ").split() if word]
     others = [word for word in words if "libdftracer" in word and not _is_ours(word)]
     if others:
-        yield fail(
-            "LD_PRELOAD", f"{others[0]} is not the library of this package: two would record"
-        )
+        yield fail("LD_PRELOAD", f"{others[0]} belongs to another installation: both would record")
     elif words:
-        yield ok("LD_PRELOAD", f"{given}; this library is added to it")
+        yield ok("LD_PRELOAD", f"{given}; dftracer run appends its library")
 
 
 def _is_ours(path: str) -> bool:
@@ -216,11 +214,11 @@ def _is_ours(path: str) -> bool:
     return False
 
 
-# Extra of the package: the module that it brings, and what that is for.
+# Extras of the package: the module that each installs, and its purpose.
 _EXTRAS = {
     "view": ("viztracer", "dftracer view"),
     "report": ("duckdb", "reports and queries"),
-    "dynamo": ("torch", "PyTorch's regions"),
+    "dynamo": ("torch", "compiled PyTorch models"),
     "dask": ("dask", "clusters"),
 }
 
@@ -242,7 +240,7 @@ def _distribution_version(name: str) -> str:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return "of unknown version"
+        return "unknown version"
 
 
 def _read(path: str) -> str | None:

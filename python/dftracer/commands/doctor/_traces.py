@@ -1,4 +1,4 @@
-"""The checks of `dftracer doctor` on traces: why they are empty, and what is missing in them."""
+"""The checks of `dftracer doctor` on traces: why they are empty or incomplete."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _UNTRACED = {
     6: "a Go program, whose runtime makes system calls without libc",
 }
 _COUNTS = ("calls", "filtered", "read_seen", "read_total", "write_seen", "write_total")
-_ENOUGH = 1_000_000  # bytes from which on a gap is worth a word
+_ENOUGH = 1_000_000  # bytes: smaller gaps are not reported
 _RING = "anon_inode:[io_uring]"
 
 
 @dataclass
 class Sums:
-    """One pass over all files."""
+    """Totals over all files."""
 
     files: int = 0
     health: dict[Path, Health] = field(default_factory=dict)
@@ -67,20 +67,20 @@ def check_traces(paths: Sequence[str], *, recover: bool) -> Iterator[Check]:
             found = recover_directory(directory)
             alive += found.alive
             if found.recovered:
-                dead = counted(found.recovered, "process", "processes")
-                yield ok("spools", f"{dead} had died; finished, {found.events:,} records recovered")
+                crashed = counted(found.recovered, "crashed process", "crashed processes")
+                yield ok("spools", f"recovered {found.events:,} events of {crashed}")
             if found.unknown:
                 yield warn(
                     "spools",
-                    f"{counted(found.unknown, 'spool')} of processes elsewhere (another host or "
-                    f"container): dftracer recover --force {directory}, once they have ended",
+                    f"{counted(found.unknown, 'spool')} of processes on another host or in another "
+                    f"container: run dftracer recover --force {directory} once they have ended",
                 )
             if found.broken:
                 yield fail("spools", f"{counted(found.broken, 'spool')} cannot be read")
     if alive:
         verb = "is" if alive == 1 else "are"
         what = counted(alive, "process", "processes")
-        yield ok("running", f"{what} {verb} still recording; what follows may be incomplete")
+        yield ok("running", f"{what} {verb} still recording; the results below may be incomplete")
     traces = find_traces(paths)
     if not traces:
         yield _no_files(paths, alive)
@@ -93,12 +93,12 @@ def check_traces(paths: Sequence[str], *, recover: bool) -> Iterator[Check]:
 def _no_files(paths: Sequence[str], alive: int) -> Check:
     where = ", ".join(paths)
     if alive:
-        return ok("files", f"none yet in {where}: records are still in the spools")
+        return ok("files", f"none yet in {where}: events are still in the spools")
     return fail(
         "files",
         f"no traces in {where}. A process that records nothing leaves no file. Was the program "
-        "started by `dftracer run`, or with DFTRACER_ENABLE=1? Is it statically linked? What did "
-        "it say on stderr at its end? `dftracer doctor` checks the installation",
+        "started with `dftracer run` or DFTRACER_ENABLE=1? Is it statically linked? What did it "
+        "print to stderr at its end? `dftracer doctor` checks the installation",
     )
 
 
@@ -121,7 +121,7 @@ def _read(traces: Sequence[Path]) -> Sums:
 
 
 def _note_document(sums: Sums, path: Path, health: Health) -> None:
-    """One JSON document, as torch.profiler writes it: no records that stand in lines."""
+    """One JSON document, as torch.profiler writes it, without a record per line."""
     found = summarise_all([path])
     health.lines = found.records
     health.truncated = "cut_line" in found.damage.troubles
@@ -137,7 +137,7 @@ def _note(sums: Sums, record: dict[str, Any]) -> None:
     if not isinstance(args, dict):
         args = {}
     name, category = str(record.get("name")), str(record.get("cat"))
-    # A damaged record may have anything there, also what no set can hold.
+    # In a damaged record this may be any type, even one that cannot be hashed.
     sums.processes.add((str(record.get("pid")), str(args.get("hhash"))))
     if category == "dftracer":
         if name == "start":
@@ -163,7 +163,7 @@ def _note(sums: Sums, record: dict[str, Any]) -> None:
 
 
 def _note_unseen(sums: Sums, name: str, args: dict[str, Any]) -> None:
-    """What moves bytes without a call. A ring is known by its setup, or by its mapping."""
+    """I/O without a call: mapped memory, and io_uring, known by its setup or its mapping."""
     path = sums.paths.get(str(args.get("fhash")), "")
     if name == "io_uring_setup":
         sums.rings += _number(args.get("ret", 0)) >= 0
@@ -182,25 +182,25 @@ def _files(sums: Sums) -> Iterator[Check]:
         if path in sums.strangers:
             yield fail("files", f"{path}: {sums.strangers[path]}")
         elif health.corrupt:
-            yield fail("files", f"{path}: damaged; it was read up to there")
+            yield fail("files", f"{path}: damaged; read up to the damage")
         elif health.truncated:
-            yield fail("files", f"{path}: cut short; it was read up to there")
+            yield fail("files", f"{path}: truncated; read up to the end")
         elif health.bad_lines:
             yield fail("files", f"{path}: {counted(health.bad_lines, 'unreadable line')}")
         elif health.lines == 0:
-            yield fail("files", f"{path}: holds no records")
-    runs = "" if len(sums.runs) <= 1 else f", of {len(sums.runs)} runs"
+            yield fail("files", f"{path}: contains no records")
+    runs = "" if len(sums.runs) <= 1 else f", from {len(sums.runs)} runs"
     yield ok("files", f"{counted(sums.files, 'file')}{runs}")
 
 
 def _processes(sums: Sums) -> Iterator[Check]:
     parts = [counted(len(sums.processes), "process", "processes")]
     if sums.recovered:
-        parts.append(f"{sums.recovered} ended without libc's exit (recovered)")
-    # An exec continues the file, and has no end before it.
+        parts.append(f"{sums.recovered} ended without exit() (recovered)")
+    # An exec continues the file without an end record.
     missing = len({pid for pid, _ in sums.processes}) - sums.ended
     if missing > 0:
-        parts.append(f"{missing} without an end (still running, or not recovered yet)")
+        parts.append(f"{missing} without an end record (still running, or not recovered yet)")
     yield (warn if missing > 0 else ok)("processes", ", ".join(parts))
 
 
@@ -214,8 +214,7 @@ def _lost(sums: Sums) -> Iterator[Check]:
     if sums.lost:
         yield fail(
             "losses",
-            f"{counted(sums.lost, 'event')} could not be kept (a full disk?); instants `lost` say "
-            "when",
+            f"{counted(sums.lost, 'event')} lost (disk full?); the events named `lost` show when",
         )
     else:
         yield ok("losses", "no event was lost")
@@ -230,11 +229,11 @@ def _filtered(sums: Sums) -> Iterator[Check]:
     calls, filtered = sums.counts["calls"], sums.counts["filtered"]
     if calls == 0:
         return
-    text = f"{filtered:,} of {counted(calls, 'call')} were about files that are not recorded"
+    text = f"{filtered:,} of {counted(calls, 'call')} were on files that are not recorded"
     if filtered >= calls and sums.events == 0:
         yield fail("filter", f"{text}: see --data-dir and DFTRACER_DATA_DIR; `all` records them")
     elif filtered > 0.9 * calls:
-        yield warn("filter", f"{text}: is DFTRACER_DATA_DIR right?")
+        yield warn("filter", f"{text}: check DFTRACER_DATA_DIR")
     else:
         yield ok("filter", text)
 
@@ -243,8 +242,8 @@ def _unseen(sums: Sums) -> Iterator[Check]:
     if sums.rings:
         yield warn(
             "io_uring",
-            "the program used io_uring: what it reads and writes that way is neither recorded nor "
-            "in the kernel's count (see docs/interception.md)",
+            "the program used io_uring: its reads and writes there are neither recorded nor in the "
+            "kernel's count (see docs/interception.md)",
         )
     mapped = sum(sums.mapped.values())
     if mapped:
@@ -253,7 +252,7 @@ def _unseen(sums: Sums) -> Iterator[Check]:
         if mapped > _ENOUGH:
             yield warn(
                 "mapped",
-                f"{text}: what is read and written there is not seen. Most of it is {most} "
+                f"{text}: reads and writes there are not recorded. The largest is {most} "
                 f"({size(length)})",
             )
         else:
@@ -274,11 +273,11 @@ def _gap(sums: Sums) -> Iterator[Check]:
         if total > _ENOUGH and seen < total / 2:
             yield warn(
                 "gap",
-                f"{text}: the rest is I/O that is not seen (system calls of the program's own, see "
+                f"{text}: the rest was not intercepted (raw system calls, see "
                 "docs/interception.md)",
             )
         elif unseen:
-            yield warn("gap", f"{text}; what went through {' and '.join(unseen)} is in neither")
+            yield warn("gap", f"{text}; {' and '.join(unseen)} is in neither number")
         else:
             yield ok("gap", text)
 
@@ -289,6 +288,4 @@ def _share(sums: Sums) -> Iterator[Check]:
     (category, name), number = sums.names.most_common(1)[0]
     share = number / sums.events
     if share > 0.5:
-        yield warn(
-            "share", f"{share:.0%} of all events are {name} ({category}): they may hide the rest"
-        )
+        yield warn("share", f"{share:.0%} of all events are {name} ({category})")

@@ -1,4 +1,4 @@
-"""`dftracer query "SQL" TRACE...`: DuckDB over the tables events, files, processes and hosts."""
+"""`dftracer query "SQL" TRACE...`: DuckDB on the tables events, files, processes and hosts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,18 @@ EXAMPLES = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sql", metavar="SQL", help="about events, files, processes, hosts")
+    parser.add_argument(
+        "sql", metavar="SQL", help="a statement on the tables events, files, processes and hosts"
+    )
     reading.add_arguments(parser, json=False)
-    parser.add_argument("--format", choices=FORMATS, default=None, help="of the answer")
-    parser.add_argument("--json", action="store_true", help="the same as --format json")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write it there; - is stdout")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default=None,
+        help="output format (default: from the name of the output, else table)",
+    )
+    parser.add_argument("--json", action="store_true", help="same as --format json")
+    parser.add_argument("-o", "--output", metavar="FILE", help="output file; - is stdout")
     add_mode(parser)
 
 
@@ -45,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if form == "parquet" and not args.output:
         raise DFTracerError("--format parquet needs a file: -o FILE")
     if form == "parquet" and output is None and is_terminal(sys.stdout):
-        raise DFTracerError("stdout is a terminal: send it into a file or a pipe")
+        raise DFTracerError("stdout is a terminal: redirect it to a file or a pipe")
     connection = _duckdb.connect(ordered=False)  # a trace has its own order, ts
     import duckdb
 
@@ -70,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     damage = trace.damage
     if damage is None:
         return 0
-    # The numbers are for people: on a pipe, the answer alone.
+    # Counts are for people; a pipe gets the rows alone.
     if sys.stderr.isatty():
         words = counted(damage.events, "event")
         print(f"{words} read, {size(damage.bytes_read)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Which columns of `events` a statement can mean, so that the reader makes no others."""
+"""Which columns of `events` a statement uses, so that the reader produces no others."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 from dftracer.trace.stream import COLUMNS
 
-# What a question may be made from without a look at columns that it does not name.
+# Parts of a statement that use no column without naming it.
 _PLAIN_TABLES = ("BASE_TABLE", "JOIN", "SUBQUERY", "EMPTY", "EXPRESSION_LIST")
 _PLAIN_NODES = ("SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE")
 
 
 def columns_for(sql: str) -> tuple[str, ...] | None:
-    """The columns that a question can mean, as DuckDB parses it; all, if it need not name them."""
+    """The columns that a statement may use, as DuckDB parses it; None if it may use any."""
     import json
 
     import duckdb
@@ -23,23 +23,23 @@ def columns_for(sql: str) -> tuple[str, ...] | None:
         tree = json.loads(row[0]) if row else {}
     except (duckdb.Error, ValueError):
         return None
-    if tree.get("error", True):  # no question, or one that is no plain SELECT
+    if tree.get("error", True):  # not a plain SELECT
         return None
     named: set[str] = set()
     fields: set[str] = set()
     tables: set[str] = set()
     if not _walk(tree["statements"], named, fields, tables):
         return None
-    # The name of a table in the place of a column means a whole row of it.
+    # The name of a table in place of a column means a whole row.
     if named & tables:
         return None
     return tuple(name for name in COLUMNS if name in named | fields) or ("id",)
 
 
 def _walk(tree: Any, named: set[str], fields: set[str], tables: set[str]) -> bool:
-    """Gathers the names of columns, of what has fields, and of tables.
+    """Collects the names of columns, of structs with fields, and of tables.
 
-    False if the question may mean any column.
+    False if the statement may use any column.
     """
     waiting = [tree]
     while waiting:
@@ -53,7 +53,7 @@ def _walk(tree: Any, named: set[str], fields: set[str], tables: set[str]) -> boo
         if kind in ("STAR", "POSITIONAL_REFERENCE") or node.get("ref_type") == "NATURAL":
             return False
         if kind == "COLUMN_REF":
-            # `a.b` is a column of a table, or a field of a column: of which table is no matter.
+            # `a.b` is a column of a table, or a field of a column; the table does not matter.
             first, *others = (str(name).lower() for name in node["column_names"])
             named.update(others)
             (fields if others else named).add(first)
@@ -63,7 +63,7 @@ def _walk(tree: Any, named: set[str], fields: set[str], tables: set[str]) -> boo
             if isinstance(part, dict) and "class" not in part:
                 if part.get("type") not in (*_PLAIN_TABLES, *_PLAIN_NODES):
                     return False
-                if part.get("column_name_alias"):  # columns by their place
+                if part.get("column_name_alias"):  # columns by position
                     return False
         if what in _PLAIN_TABLES:
             tables.update(str(node.get(key) or "").lower() for key in ("alias", "table_name"))
@@ -74,7 +74,7 @@ def _walk(tree: Any, named: set[str], fields: set[str], tables: set[str]) -> boo
             if isinstance(entry, dict)
         )
         for key, value in node.items():
-            # `order by all` is about the columns of the answer.
+            # `order by all` uses the columns of the result.
             if key == "orders" and isinstance(value, list):
                 value = [one for one in value if _star_of(one) is None]
             if isinstance(value, (dict, list)):

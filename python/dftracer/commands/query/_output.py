@@ -30,7 +30,7 @@ def write(answer: Answer, form: str, output: str | None, mode: int) -> None:
 
 
 def write_parquet(connection: Any, sql: str, output: str | None) -> None:
-    if output is None:  # its writer goes back and forth in the file
+    if output is None:  # the Parquet writer seeks in its file
         with _cleanup.directory("dftracer-query-") as directory:
             whole = os.path.join(directory, "answer.parquet")
             write_parquet(connection, sql, whole)
@@ -43,7 +43,7 @@ def write_parquet(connection: Any, sql: str, output: str | None) -> None:
         _duckdb.plain(os.path.dirname(part) or ".") as place,
     ):
         written = _duckdb.literal(os.path.join(place, os.path.basename(part)))
-        # A line break, because the SQL may end with a comment.
+        # A newline, because the SQL may end with a comment.
         copy = f"copy ({sql.strip().rstrip(';')}\n) to {written} (format parquet)"
         with private_umask():
             _duckdb.interruptible(connection, connection.execute, copy)
@@ -87,7 +87,7 @@ def write_csv(answer: Answer, to: TextIO) -> None:
 
 
 def write_json(answer: Answer, to: TextIO) -> None:
-    """A list of objects, written as it comes."""
+    """A list of objects, written row by row."""
     import json
 
     names = answer.names
@@ -122,7 +122,9 @@ def write_table(answer: Answer, to: TextIO) -> None:
     for row in cells:
         print(line(row), file=to)
     if more:
-        print("only the first 1,000 rows are shown; --format csv writes all", file=sys.stderr)
+        print(
+            "only the first 1,000 rows are shown; --format csv writes all of them", file=sys.stderr
+        )
 
 
 def _cell(value: object) -> str:

@@ -1,4 +1,4 @@
-"""The tables processes, files and hosts, which are made only if a statement names them."""
+"""The tables processes, files and hosts, created only if the statement names one of them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _fill(
 ) -> None:
     fields = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
     connection.execute(f"create table {table} ({fields})")
-    # One statement for many rows: a row each takes DuckDB a transaction each.
+    # Many rows per statement: each statement is a transaction.
     marks = "(" + ", ".join("?" * len(columns)) + ")"
     for at in range(0, len(rows), 500):
         part = rows[at : at + 500]

@@ -1,4 +1,4 @@
-"""`dftracer recover DIR|FILE...`: finish the traces of killed processes, mend damaged files."""
+"""`dftracer recover DIR|FILE...`: completes traces of crashed processes, repairs damaged files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dftracer.commands._cli.terminal import complain
 from dftracer.errors import DFTracerError
 
 EXAMPLES = """\
-  dftracer recover traces            finish what killed processes have left
-  dftracer recover trace.pfw.gz      a file that is cut short or broken becomes whole
+  dftracer recover traces            complete the traces of crashed processes
+  dftracer recover trace.pfw.gz      repair a truncated or damaged file
   dftracer recover --files traces    both
-  dftracer recover --force traces    also for processes of another host, which have surely ended
+  dftracer recover --force traces    include processes of other hosts that have surely ended
 """
 
 
@@ -30,32 +30,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         metavar="PATH",
         nargs="+",
-        help="directories where traces were written, or trace files that are damaged",
+        help="directories of traces, or damaged trace files",
     )
     parser.add_argument(
-        "--files", action="store_true", help="of a directory, mend its damaged files, too"
+        "--files", action="store_true", help="also repair damaged files in a directory"
     )
     parser.add_argument(
         "--in-place",
         action="store_true",
-        help="keep no copy of a damaged file (it stays beside as FILE.damaged otherwise)",
+        help="keep no copy of a damaged file (default: keep it as FILE.damaged)",
     )
     parser.add_argument(
         "--force",
         action="store_true",
-        help="also finish for processes that cannot be checked from here "
+        help="include processes that cannot be checked from here "
         "(another host, another pid namespace)",
     )
     add_threads(parser)
     parser.add_argument("--quiet", action="store_true", help="print only problems")
-    parser.add_argument("--json", action="store_true", help="one JSON object a directory or file")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object per directory or file"
+    )
 
 
 def describe(found: _libcore.Recovery) -> str:
     if found.spools == 0:
         return "nothing to recover"
     parts = [
-        f"{counted(found.recovered, 'spool')} finished",
+        f"{counted(found.recovered, 'spool')} completed",
         f"{counted(found.events, 'event')} recovered",
     ]
     if found.alive:
@@ -81,7 +83,7 @@ def _recover_directory(directory: str, args: argparse.Namespace) -> int:
         from dftracer.trace.files import find_traces, is_being_written
 
         for trace in find_traces([directory]):
-            if is_being_written(trace):  # told above: still running, or not to be checked
+            if is_being_written(trace):  # reported above: still running, or cannot be checked
                 continue
             code = max(code, _guarded(_recover_file, str(trace), args))
     return code
@@ -101,7 +103,7 @@ def _recover_file(path: str, args: argparse.Namespace) -> int:
 def _guarded(
     work: Callable[[str, argparse.Namespace], int], path: str, args: argparse.Namespace
 ) -> int:
-    # One that is not there must not keep the others from being finished.
+    # A missing path must not keep the others from being recovered.
     try:
         return work(path, args)
     except DFTracerError as error:
@@ -117,9 +119,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_directory(path: str) -> bool:
-    """What is not there was meant as what its name says."""
+    """A path that does not exist is judged by its name."""
     if os.path.exists(path):
         return os.path.isdir(path)
-    from dftracer.trace.files import ENDINGS  # spools are finished without the reader
+    from dftracer.trace.files import ENDINGS  # spools are completed without the reader
 
     return not path.endswith(ENDINGS)

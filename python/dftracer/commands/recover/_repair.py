@@ -1,4 +1,4 @@
-"""Makes a damaged trace file whole, from every record in it that can be read."""
+"""Repairs a damaged trace file: keeps every record that can be read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dftracer.commands._cli.recovery import check_finished
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import ENDINGS
 
-# Of these troubles nothing is left that a trace could be made from.
+# Kinds of damage that leave nothing to repair.
 HOPELESS = ("cannot_read", "no_records")
 
 
 class Repair(NamedTuple):
-    """What was done to a file; `kept` is where the original is, if it is anywhere."""
+    """What was done to a file; `kept` is the path of the original, if it was kept."""
 
     mended: bool
     records: int
@@ -35,9 +35,9 @@ def repair(path: Path, *, in_place: bool = False, threads: int = 0) -> Repair:
     if not path.exists():
         raise DFTracerError(f"{name}: no such file")
     if not name.endswith(ENDINGS):
-        raise DFTracerError(f"{name}: is no trace ({', '.join(ENDINGS)})")
+        raise DFTracerError(f"{name}: not a trace ({', '.join(ENDINGS)})")
     check_finished(path)
-    # A link stays one: what it leads to is mended, and the original is kept there.
+    # A symbolic link stays one: its target is repaired, and the original is kept there.
     path = Path(os.path.realpath(path))
     part = path.with_name(f".{os.getpid()}.part.{path.name}")
     kept = path.with_name(path.name + ".damaged")
@@ -46,22 +46,22 @@ def repair(path: Path, *, in_place: bool = False, threads: int = 0) -> Repair:
         if not found.damage.damaged:
             return Repair(False, found.records, {}, None)
         if not in_place and kept.exists():
-            raise DFTracerError(f"{kept}: is there already", exit_code=1)
+            raise DFTracerError(f"{kept}: already exists", exit_code=1)
         with _cleanup.unfinished(part):
             with Progress.of_files([path], "repairing", passes=2) as bar:
                 copied = _reader.copy(
                     path, part, repair=True, threads=threads, progress=bar.callback
                 )
             if copied["mismatch"]:
-                raise DFTracerError(f"{name}: {copied['mismatch']}; left alone", exit_code=1)
+                raise DFTracerError(f"{name}: {copied['mismatch']}; left unchanged", exit_code=1)
             troubles: dict[str, int] = copied["total"]["troubles"]
             if any(trouble in troubles for trouble in HOPELESS):
                 raise DFTracerError(
-                    f"{name}: nothing in it can be read as a trace; left alone",
+                    f"{name}: contains no readable record; left unchanged",
                     exit_code=reading.DAMAGED,
                 )
             os.chmod(part, path.stat().st_mode & 0o777)
-            with _cleanup.whole():  # no copy without the new file
+            with _cleanup.whole():  # never a copy without the new file
                 if not in_place:
                     _keep(path, kept)
                 os.replace(part, path)
@@ -72,16 +72,16 @@ def repair(path: Path, *, in_place: bool = False, threads: int = 0) -> Repair:
 
 def _keep(path: Path, kept: Path) -> None:
     try:
-        os.link(path, kept)  # so that the name is never without a file
+        os.link(path, kept)  # the name always has a file
     except OSError:  # a file system without links
         os.rename(path, kept)
 
 
 def describe(found: Repair) -> str:
     if not found.mended:
-        return "is whole"
+        return "not damaged"
     what = ", ".join(
         f"{number:,} x {kind.replace('_', ' ')}" for kind, number in found.troubles.items()
     )
     beside = f"; the original is {os.path.basename(found.kept)}" if found.kept else ""
-    return f"mended, {counted(found.records, 'record')} kept ({what}){beside}"
+    return f"repaired, {counted(found.records, 'record')} kept ({what}){beside}"

@@ -1,4 +1,4 @@
-"""`dftracer run -- PROGRAM ARGS...`: any program, with its calls recorded."""
+"""`dftracer run -- PROGRAM ARGS...`: runs a program and records its calls."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ EXAMPLES = """\
   mpirun -n 4 dftracer run -o traces -- ./simulation      all ranks into one directory
   dftracer run --no-io -- python annotated.py             only the program's own regions
 
-Each option has a variable, which holds where the option is not given; see docs/command.md.
+Each option overrides an environment variable; see docs/command.md.
 
-exit status: that of the program. If it was killed by a signal, so is this command. 125 if nothing
-could be recorded, 126 if the program cannot be executed, 127 if there is none of that name.
+exit status: that of the program. If it was killed by a signal, so is this command. 125 if tracing
+could not start, 126 if the program cannot be executed, 127 if it was not found.
 """
 
 
-# Flags, and what argparse is to know of them.
+# Flags, and their arguments to add_argument.
 OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (
         ("-o", "--output"),
         {
             "metavar": "DIR",
-            "help": "directory of the traces (DFTRACER_LOG_FILE; default: a new one, "
+            "help": "directory for the traces (DFTRACER_LOG_FILE; default: a new directory "
             "dftracer-NAME-TIME); PATH.pfw.gz names the file of the first process",
         },
     ),
     (
         ("--name",),
-        {"metavar": "N", "help": "first part of the files' names (default: the program's)"},
+        {"metavar": "N", "help": "prefix of the file names (default: the program's name)"},
     ),
     (
         ("--data-dir",),
@@ -48,31 +48,34 @@ OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
             "metavar": "P",
             "action": "append",
             "default": [],
-            "help": "record only files below P; may be repeated; `all` records the system's files, "
-            "too (DFTRACER_DATA_DIR)",
+            "help": "record only files below P; may be repeated; `all` also records system files "
+            "(DFTRACER_DATA_DIR)",
         },
     ),
     (
         ("--no-io",),
         {
             "action": "store_true",
-            "help": "record no I/O calls, only the program's own regions (DFTRACER_DISABLE_IO=1)",
+            "help": "record only the program's own regions, no I/O calls (DFTRACER_DISABLE_IO=1)",
         },
     ),
     (
         ("--no-metadata",),
         {
             "action": "store_true",
-            "help": "leave out the arguments of calls (DFTRACER_INC_METADATA=0)",
+            "help": "do not record the arguments of calls (DFTRACER_INC_METADATA=0)",
         },
     ),
     (
         ("--torch",),
-        {"action": "store_true", "help": "record PyTorch's own regions (DFTRACER_TORCH=1)"},
+        {
+            "action": "store_true",
+            "help": "record regions of PyTorch training loops (DFTRACER_TORCH=1)",
+        },
     ),
     (
         ("-q", "--quiet"),
-        {"action": "store_true", "help": "no summary at the end (DFTRACER_SUMMARY=0)"},
+        {"action": "store_true", "help": "print no summary (DFTRACER_SUMMARY=0)"},
     ),
 )
 _WITH_VALUE = {flag for flags, how in OPTIONS if "metavar" in how for flag in flags}
@@ -85,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Our options end with `--` or with the first word that is none: that is the program."""
+    """Our options end at `--` or at the first word that is not an option: the program."""
     at = 0
     while at < len(words):
         word = words[at]
@@ -100,11 +103,11 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 def run(args: argparse.Namespace) -> int:
     command: list[str] = args.rest
     if not command:
-        raise DFTracerError("no program given: dftracer run [OPTION ...] -- PROGRAM [ARGUMENT ...]")
+        raise DFTracerError("missing PROGRAM: dftracer run [OPTION ...] -- PROGRAM [ARGUMENT ...]")
     if not _libcore.PRELOAD.exists():
         raise DFTracerError(
-            f"{_libcore.PRELOAD} is missing: this package was built for a platform on which "
-            "programs can only start their trace themselves",
+            f"{_libcore.PRELOAD} is missing: this package was built for a platform without "
+            "interception; programs must start tracing themselves",
             OWN_FAILURE,
         )
     os.environ.update(settings(args, command))
@@ -117,11 +120,10 @@ def run(args: argparse.Namespace) -> int:
         if own.untraced == own.OTHER_LIBC:
             del environment["LD_PRELOAD"]
         if not os.path.exists("/proc/self/stat"):
-            # The processes cannot find out that they belong to a run, so each would speak for
-            # itself.
+            # Without /proc a process cannot find the run it belongs to: each would print a summary.
             environment["DFTRACER_SUMMARY"] = "0"
         begin = time.monotonic()
-        child = Child(command, environment)  # from here on signals are the program's
+        child = Child(command, environment)  # from here on, signals go to the program
     except BaseException as error:
         if own is not None:
             own.end()
@@ -130,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
             raise DFTracerError(str(error), error.exit_code) from None
         if own is None and isinstance(error, OSError):
             where = error.filename or os.environ.get("DFTRACER_LOG_FILE", ".")
-            text = f"cannot record into {where}: {error.strerror}"
+            text = f"cannot write traces to {where}: {error.strerror}"
             raise DFTracerError(text, OWN_FAILURE) from None
         raise
     _cleanup.keep(os.path.dirname(os.environ.get("DFTRACER_LOG_FILE", "")))

@@ -1,4 +1,4 @@
-"""One child that stands for this process: it has our terminal and our signals, and we its end."""
+"""The traced program as our child: it gets our terminal and signals, and we exit as it does."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import shutil
 import signal
 from collections.abc import Mapping, Sequence
 
-# Passed on if they are sent to us. What a terminal sends goes to the child anyway, which is in the
-# same process group.
+# Forwarded if sent to us. What a terminal sends reaches the child anyway: it is in the same process
+# group.
 _PASSED_ON = {
     signal.SIGHUP,
     signal.SIGINT,
@@ -28,7 +28,7 @@ _PASSED_ON = {
     signal.SIGPWR,
     signal.SIGXCPU,
 }
-# The interpreter ignores these for itself.
+# Python ignores these for itself; the child gets the default action back.
 _IGNORED_BY_PYTHON = [signal.SIGPIPE, signal.SIGXFSZ]
 _FROM_KERNEL = 0x80  # SI_KERNEL: a key of the terminal
 
@@ -63,7 +63,7 @@ class Status:
 class Child:
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._watched = {*_PASSED_ON, signal.SIGCHLD}
-        # From here on signals wait for us, so that none is lost between start and wait.
+        # From here on signals are blocked, so that none is lost between start and wait.
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._watched)
         try:
             self._pid = self._start(command, environment)
@@ -78,7 +78,7 @@ class Child:
             return self._spawn(program, command, environment)
         except OSError as error:
             if error.errno == errno.ENOEXEC:
-                # A script without `#!`, which every shell takes for one of its own.
+                # A script without `#!`, which every shell runs by itself.
                 path = program if "/" in program else shutil.which(program) or program
                 return self._spawn("/bin/sh", ["/bin/sh", path, *command[1:]], environment)
             raise _explain(program, error) from None
@@ -94,7 +94,7 @@ class Child:
         try:
             return self._wait()
         finally:
-            # What came for the child, which is gone, is not for us.
+            # Pending signals were meant for the child, which is gone.
             while signal.sigtimedwait(self._watched, 0) is not None:
                 pass
             signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -104,7 +104,7 @@ class Child:
         while True:
             try:
                 pid, status = os.waitpid(self._pid, os.WNOHANG | os.WUNTRACED)
-            except ChildProcessError:  # SIGCHLD was ignored when we began: nobody knows the end
+            except ChildProcessError:  # SIGCHLD was ignored when we started: the status is lost
                 return Status(0)
             if pid != 0 and not os.WIFSTOPPED(status):
                 return Status(status)
@@ -122,7 +122,7 @@ class Child:
             os.kill(self._pid, info.si_signo)
 
     def _is_kin(self, pid: int) -> bool:
-        """Whoever signals the whole group from inside has reached the child already."""
+        """A descendant that signals the whole group has reached the child already."""
         for _ in range(64):
             if pid == self._pid:
                 return True
@@ -132,13 +132,13 @@ class Child:
         return False
 
     def _stop_too(self) -> None:
-        """A child that stopped (by itself: a key stops us both) makes the whole job stop."""
-        # By a key both are stopped and continued, and we may see its stop a moment late.
+        """If the child stopped by itself, stop as well; a key of the terminal stops both of us."""
+        # A key stops and continues both of us, and we may see its stop a moment late.
         signal.sigtimedwait([signal.SIGCHLD], 0.02)
         if _state_of(self._pid) != "T":
             return
         os.kill(os.getpid(), signal.SIGSTOP)
-        # Continued. A shell continues the whole group; who knows only us does not.
+        # Continued. A shell continues the whole group; others may continue only us.
         if _state_of(self._pid) == "T":
             os.kill(self._pid, signal.SIGCONT)
 
@@ -150,12 +150,12 @@ def _explain(program: str, error: OSError) -> CannotStart:
             return CannotStart(f"{program}: no such program in PATH", 127)
         if not os.path.exists(where):
             return CannotStart(f"{program}: no such program", 127)
-        return CannotStart(f"{program}: the interpreter or loader that it names is missing", 127)
+        return CannotStart(f"{program}: its interpreter or loader is missing", 127)
     reason = error.strerror
     if error.errno == errno.EACCES and where is not None and os.path.isdir(where):
         reason = "is a directory"
     elif error.errno == errno.EACCES and program.endswith(".py"):
-        reason = f"not executable; perhaps: dftracer run -- python {program}"
+        reason = f"not executable; did you mean: dftracer run -- python {program}"
     elif error.errno == errno.EACCES:
         reason = "not executable"
     code = 127 if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG) else 126

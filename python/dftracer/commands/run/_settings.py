@@ -1,4 +1,4 @@
-"""The environment that makes a program record itself, and where its traces go."""
+"""The environment variables that trace a program, and where its traces go."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OWN_FAILURE = 125
 
 
 def settings(args: argparse.Namespace, command: Sequence[str]) -> dict[str, str]:
-    """The variables that make a program record itself."""
+    """The environment variables that trace the program."""
     made = {"DFTRACER_ENABLE": "1", "DFTRACER_INIT": "PRELOAD"}
     log_file = _log_file(args, command, os.environ)
     if log_file is not None:
@@ -37,7 +37,7 @@ def settings(args: argparse.Namespace, command: Sequence[str]) -> dict[str, str]
 
 def _data_directory(path: str) -> str:
     if ":" in path:
-        raise DFTracerError(f"--data-dir {path}: a directory with ':' in its name cannot be given")
+        raise DFTracerError(f"--data-dir {path}: the name must not contain ':'")
     if path == "":
         raise DFTracerError("--data-dir needs a directory")
     return path if path == "all" else os.path.abspath(path)
@@ -46,12 +46,12 @@ def _data_directory(path: str) -> str:
 def _log_file(
     args: argparse.Namespace, command: Sequence[str], environment: Mapping[str, str]
 ) -> str | None:
-    """Directory and first part of the files' names; None where the user's YAML file is to say."""
+    """Directory and prefix of the file names; None if the user's YAML file sets them."""
     given = environment.get("DFTRACER_LOG_FILE", "")
     if args.name is not None and (not args.name or "/" in args.name or len(args.name) > 150):
-        raise DFTracerError(f"--name {args.name!r} cannot be the first part of a file's name")
+        raise DFTracerError(f"--name {args.name!r} cannot be the prefix of a file name")
     if args.output is None and given:
-        # A job script's own setting, or that of a run around this one.
+        # Set by a job script, or by an enclosing run.
         base = os.path.abspath(given)
         return os.path.join(os.path.dirname(base), args.name) if args.name else base
     if args.output is None and args.name is None and environment.get("DFTRACER_CONFIGURATION"):
@@ -70,8 +70,7 @@ def _log_file(
 
 
 def _name_of(command: Sequence[str]) -> str:
-    """What a person would call this program: of `python -m pkg.tool` and `python train.py`, the
-    last word."""
+    """The name a person would use: of `python -m pkg.tool` and `python train.py`, the last word."""
     name = os.path.basename(command[0].rstrip("/")) or "run"
     if name.startswith(("python", "pypy")):
         words = iter(command[1:])
@@ -91,10 +90,10 @@ def _name_of(command: Sequence[str]) -> str:
 
 
 def _new_directory(name: str) -> str:
-    """Its name sorts by time. The ranks of a job have to come to the same one."""
+    """Its name sorts by time. All ranks of a job must choose the same one."""
     job = _libcore.job()
     if job == 0 and _libcore.rank() >= 0:
-        # A launcher that names no job: its processes on this node are those with the same parent.
+        # A launcher without a job id: its processes on this node have the same parent.
         job = hash((os.getppid(), _start_of(os.getppid()))) & (1 << 64) - 1
     if job != 0:
         return os.path.abspath(f"dftracer-{name}-{job >> 32:08x}")
@@ -107,10 +106,11 @@ def _new_directory(name: str) -> str:
             continue
         except OSError as error:
             raise DFTracerError(
-                f"cannot make {path}: {error.strerror}; -o names another place", OWN_FAILURE
+                f"cannot create {path}: {error.strerror}; choose another directory with -o",
+                OWN_FAILURE,
             ) from None
         return path
-    raise DFTracerError("too many traces of this name in this directory", OWN_FAILURE)
+    raise DFTracerError("too many traces with this name in this directory", OWN_FAILURE)
 
 
 def _start_of(pid: int) -> int:
@@ -124,12 +124,12 @@ def _start_of(pid: int) -> int:
 def _preload(given: str, place: str) -> str:
     path = str(_libcore.PRELOAD)
     if any(char in path for char in " :$"):
-        # The loader would split or expand it. The traces' directory may have a better name.
+        # The loader would split or expand the path. Link to it from the traces' directory.
         link = os.path.join(place, ".dftracer-lib")
         if any(char in link for char in " :$"):
             raise DFTracerError(
-                f"LD_PRELOAD cannot name {path}, for its blanks or colons; choose a directory "
-                "without them by -o",
+                f"LD_PRELOAD cannot contain {path} (blanks, colons or dollar signs); "
+                "choose a directory without them with -o",
                 OWN_FAILURE,
             )
         os.makedirs(os.path.dirname(link), exist_ok=True)

@@ -1,4 +1,4 @@
-"""The end of a run: the traces of its dead processes are completed, and the summary is printed."""
+"""The end of a run: completes the traces of crashed processes and prints the summary."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ PATIENCE = 0.5
 
 
 def finish(own: _libcore.Run, passed: float, command: Sequence[str]) -> list[str]:
-    """Finishes what the run's processes have left; the lines of the summary."""
+    """Completes the traces of crashed processes; returns the lines of the summary."""
     rank = _libcore.rank()
     until = time.monotonic() + PATIENCE
     try:
         while True:
             sums = own.look()
             files = _files_of(own)
-            # A process that is ending has its file before it has told its numbers. The processes of
-            # other ranks may well go on.
+            # A process that is ending has its file before it has reported its counts. Processes of
+            # other ranks may keep running.
             ended = sums.alive == 0 and sums.processes >= len(files)
             if ended or rank >= 0 or time.monotonic() > until:
                 if rank < 0 and sums.processes < len(files):
@@ -35,14 +35,14 @@ def finish(own: _libcore.Run, passed: float, command: Sequence[str]) -> list[str
                 return _summary(own, sums, sizes, passed, command, rank)
             time.sleep(0.01)
     except OSError as error:
-        return [f"cannot finish the traces in {own.directory}: {error.strerror}"]
+        return [f"cannot complete the traces in {own.directory}: {error.strerror}"]
     finally:
         own.end()
 
 
 def _recount(own: _libcore.Run, sums: _libcore.Sums) -> _libcore.Sums:
-    """What the run's files hold, where processes could not report: without /proc they do not find
-    the run that they belong to."""
+    """Counts from the run's files, if processes could not report: without /proc they do not find
+    the run they belong to."""
     from dftracer.trace.summary import summarise
 
     found = [summarise(path, sample_lines=0) for path in _files_of(own)]
@@ -55,7 +55,7 @@ def _recount(own: _libcore.Run, sums: _libcore.Sums) -> _libcore.Sums:
 
 
 def _files_of(own: _libcore.Run) -> list[Path]:
-    """This run's files. Only the first process's name may be without the key."""
+    """This run's files. Only that of the first process may have a name without the key."""
     base = os.path.basename(os.environ.get("DFTRACER_LOG_FILE", ""))
     stem = base.split(".pfw")[0]
     exact = {f"{stem}.pfw", f"{stem}.pfw.gz"} if base != stem else set()
@@ -93,26 +93,26 @@ def _summary(
         extent = "partly traced" if own.untraced == own.GO else "not traced"
         notes.append(f"{extent}: {printable(command[0])} ({own.why_untraced})")
     if sums.lost:
-        notes.append(f"{counted(sums.lost, 'event')} lost; the trace says when")
+        notes.append(f"{counted(sums.lost, 'event')} lost; the trace shows when")
     if sums.recovered:
         dead = counted(sums.recovered, "process", "processes")
         notes.append(
-            f"{dead} ended without libc's exit (killed, crashed, or a raw exit system call); "
-            "what was recorded is complete"
+            f"{dead} ended without exit() (killed, crashed, or a raw system call); "
+            "their events were recovered"
         )
     if sums.alive and rank < 0:
         living = counted(sums.alive, "process", "processes")
-        verb = "runs" if sums.alive == 1 else "run"
-        notes.append(f"{living} of it still {verb}, and will be in the trace")
+        verb = "is" if sums.alive == 1 else "are"
+        notes.append(f"{living} {verb} still running and recording")
     if sums.broken:
         notes.append(f"{counted(sums.broken, 'spool')} could not be read: dftracer recover {where}")
     notes = [prefix + note for note in notes]
-    # One rank speaks for all, as long as there is nothing to tell of the others.
+    # Rank 0 prints the summary; other ranks print only what went wrong.
     if rank > 0:
         return notes
     if sums.events == 0:
         return [*notes, f"next: dftracer doctor {_quoted(where)}"]
-    then = f"next: dftracer report {_quoted(where)} (or info, or view for the timeline)"
+    then = f"next: dftracer report {_quoted(where)} (or info; view shows the timeline)"
     return [first, *notes, then]
 
 
@@ -120,7 +120,7 @@ def _why_empty(own: _libcore.Run, sums: _libcore.Sums, command: Sequence[str]) -
     if own.untraced:
         return f"{printable(command[0])} is {own.why_untraced}"
     if os.environ.get("DFTRACER_DISABLE_IO", "0").lower() in ("1", "true", "yes", "on"):
-        return "I/O calls were left out, and the program has no regions of its own"
+        return "I/O calls are disabled, and the program has no regions of its own"
     if sums.calls == 0:
         return "no call was intercepted and no region recorded"
     calls = counted(sums.calls, "call")
@@ -128,20 +128,20 @@ def _why_empty(own: _libcore.Run, sums: _libcore.Sums, command: Sequence[str]) -
     if data:
         return f"{calls}, all outside {printable(data)}"
     return (
-        f"{calls}, all about /proc, /sys, /dev, shared libraries or Python's own files; "
-        "--data-dir all records those, too"
+        f"{calls}, all on /proc, /sys, /dev, shared libraries or Python's own files; "
+        "--data-dir all records those as well"
     )
 
 
 def _ansi_c(char: str) -> str:
-    """As it stands between $' and '."""
+    """Escaped for $'...' of a shell."""
     if char.isprintable() and char not in "\\'":
         return char
     return "".join(f"\\{byte:03o}" for byte in os.fsencode(char))
 
 
 def _quoted(path: str) -> str:
-    """For a shell; in one line, whatever the name holds."""
+    """Quoted for a shell; on one line, whatever the name contains."""
     import shlex
 
     if path.isprintable():
@@ -155,6 +155,6 @@ def show(lines: Sequence[str]) -> None:
         return
     text = "".join(f"dftracer: {line}\n" for line in lines)
     with contextlib.suppress(AttributeError, OSError, ValueError):
-        # One write, so that the lines of several ranks do not mix.
+        # One write, so that the lines of several ranks do not interleave.
         sys.stderr.write(text)
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""`dftracer top [DIR]`: what the running, traced processes are doing now."""
+"""`dftracer top [DIR]`: what traced processes are doing right now."""
 
 from __future__ import annotations
 
@@ -20,26 +20,32 @@ from dftracer.errors import DFTracerError
 
 EXAMPLES = """\
   dftracer top                   the newest dftracer-* directory here that is being written to
-  dftracer top traces            another one
-  dftracer top --once --json     one look, for scripts
+  dftracer top traces            another directory
+  dftracer top --once --json     one interval, for scripts
 
-Keys: q or Ctrl-C ends, space stops the view.
+Keys: q or Ctrl-C quits, space pauses.
 
-Events a second and bytes are counted. Which files, calls and regions they belong to is taken from
-the newest records, and scaled to that where a process makes more of them than are looked at (then
-marked ~). The processes are neither stopped nor slowed: files are read, and nothing is written.
+Events per second and bytes are exact. Files, calls and regions come from the newest records; if a
+process records more than top reads, they are scaled to the exact count and marked with ~. Traced
+processes are not stopped or slowed down: top only reads files.
 """
 
 _SHOWN = 10  # files, calls
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directories", metavar="DIR", nargs="*", help="where traces are written")
     parser.add_argument(
-        "--interval", type=_positive, default=1.0, metavar="S", help="seconds (default 1)"
+        "directories", metavar="DIR", nargs="*", help="directory in which traces are being written"
     )
-    parser.add_argument("--once", action="store_true", help="one interval, then end")
-    parser.add_argument("--json", action="store_true", help="one JSON object for each interval")
+    parser.add_argument(
+        "--interval",
+        type=_positive,
+        default=1.0,
+        metavar="S",
+        help="seconds between updates (default 1)",
+    )
+    parser.add_argument("--once", action="store_true", help="show one interval and exit")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per interval")
 
 
 def _positive(text: str) -> float:
@@ -48,7 +54,7 @@ def _positive(text: str) -> float:
     except ValueError:
         value = 0
     if not 0.05 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.05 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.05 to 3600")
     return value
 
 
@@ -80,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _find() -> list[str]:
-    """Where a user most likely means: the run that is going on here."""
+    """The directory that the user most likely means: the newest run here."""
     given = os.environ.get("DFTRACER_LOG_FILE")
     places = [os.path.dirname(os.path.abspath(given))] if given else []
     runs = sorted(glob.glob("dftracer-*/"), key=lambda path: -os.stat(path).st_mtime)
@@ -92,7 +98,7 @@ def _find() -> list[str]:
 
 
 def _plain(watch: Watch, directories: list[str], args: argparse.Namespace) -> int:
-    """Frames one after the other, for pipes and scripts; ends when nothing runs any more."""
+    """One frame after another, for pipes and scripts; ends when no process runs any more."""
     while True:
         time.sleep(args.interval)
         found = watch.look()
@@ -162,7 +168,7 @@ def _frame(
 ) -> list[str]:
     where = shorten(", ".join(directories), max(20, columns - 75))
     if not found:
-        return [f"no traced process runs in {where}" + (" (paused)" if paused else "")]
+        return [f"no traced process is running in {where}" + (" (paused)" if paused else "")]
     calls = sum(process.events_per_s for process in found)
     read = sum(process.read_per_s or 0 for process in found)
     written = sum(process.written_per_s or 0 for process in found)
@@ -213,9 +219,7 @@ def _processes(found: list[Process], columns: int, most: int) -> list[str]:
         rows.append(row)
     lines = table(head, rows, columns)
     if len(shown) < len(found):
-        lines.append(
-            f"and {counted(len(found) - len(shown), 'further process', 'further processes')}"
-        )
+        lines.append(f"and {counted(len(found) - len(shown), 'more process', 'more processes')}")
     return lines
 
 

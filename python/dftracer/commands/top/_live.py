@@ -1,10 +1,10 @@
-"""What running processes do, from two looks at them: the numbers of `dftracer top`.
+"""The numbers of `dftracer top`: what processes did between two samples.
 
-Nothing here touches the processes. Events are counted exactly: what a spool says is in the trace,
-and what waits in it. Bytes are the kernel's count (/proc/PID/io). Which calls and files they are
-about, and how long regions take, comes from the records themselves, those in the spool and those
-that have just come to the trace: all of the interval, or, where a process records more than some
-ten thousand a second, the last of them, scaled to the exact count.
+Nothing here touches the processes. Events are counted exactly, from what a spool says is in the
+trace and what waits in it. Bytes are the kernel's count (/proc/PID/io). Calls, files and regions
+come from the records themselves, those in the spool and those just written to the trace: all of
+the interval, or, for a process that records more than some ten thousand per second, the newest of
+them, scaled to the exact count.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _PATH = re.compile(
 )
 _CALLS = (b"POSIX", b"STDIO")
 _NO_DATA = (b"readdir", b"readlink", b"readahead", b"aio_")
-_MOST_LINES = 20_000  # of a process that are looked at in one interval
-_TAIL = 512 << 10  # bytes of a trace that are looked at, where more have come
+_MOST_LINES = 20_000  # read per process and interval
+_TAIL = 512 << 10  # bytes of a trace that are read, if more were written
 
 
 @dataclass
 class Use:
-    """Of one call, file or region in an interval."""
+    """Use of one call, file or region in an interval, per second."""
 
     count: float = 0
     read: float = 0
@@ -49,7 +49,7 @@ class Use:
 
 @dataclass
 class Process:
-    """One process in one interval; numbers of an interval are a second's."""
+    """One process in one interval."""
 
     pid: int
     host: str
@@ -61,7 +61,7 @@ class Process:
     events_per_s: float = 0
     read_per_s: float | None = None
     written_per_s: float | None = None
-    sampled: float = 1.0  # share of the interval's events that was looked at
+    sampled: float = 1.0  # share of the interval's events that was read
     epoch: int | None = None
     step: int | None = None
     calls: dict[str, Use] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Process:
 
 @dataclass
 class _Known:
-    """What is remembered of a process between two looks."""
+    """What is remembered of a process between two samples."""
 
     command: str = ""
     rank: int | None = None
@@ -85,19 +85,19 @@ class _Known:
 
 
 class Watch:
-    """Looks at the processes that record into some directories."""
+    """Samples the processes that record into some directories."""
 
     def __init__(self, directories: list[str]) -> None:
         self._directories = directories
         self._known: dict[int, _Known] = {}
 
     def look(self) -> list[Process]:
-        """What has happened since the last look; at the first, only who is there."""
+        """What happened since the last sample; the first one only finds the processes."""
         seen: dict[int, _Known] = {}
         found = []
         for directory in self._directories:
             for name in _spools(directory):
-                # Before the look: what happens during it is in this interval's lines or the next's.
+                # Before the sample: what happens during it counts in this interval or the next.
                 now = time.time()
                 peeked = _libcore.peek(directory, name)
                 if peeked is None or not peeked.runs:
@@ -181,7 +181,7 @@ def _records(text: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _io_of(peeked: _libcore.Peeked) -> tuple[int, int] | None:
-    """Bytes read and written so far; None where the process cannot be seen or asked."""
+    """Bytes read and written so far; None if /proc does not show the process."""
     if peeked.host != os.uname().nodename:
         return None
     try:
@@ -203,20 +203,20 @@ def _sample(
 ) -> None:
     uses: tuple[dict[bytes, Use], ...] = tuple(defaultdict(Use) for _ in range(3))
     calls, files, regions = uses
-    seen: set[bytes] = set()  # a chunk keeps what is already in the trace until it is used again
+    seen: set[bytes] = set()  # a chunk keeps written records until it is reused
     others = 0
     place_at = -1
     for line in lines:
         match = _LINE.match(line)
         if match is None:
-            others += 1  # names of files and threads: counted by the spool, and without a time
+            others += 1  # names of files and threads: counted by the spool, without a time
             if b'"name":"FH"' in line:
                 _note_paths(line, known)
             continue
         number, name, category, begin, lasts = match.groups()
         end = int(begin) + int(lasts or 0)
         place = _PLACE.findall(line)
-        if place and end >= place_at:  # the newest that is still there, of whatever age
+        if place and end >= place_at:  # the newest one, however old
             place_at = end
             _note_place(place, known)
         if end < since or number in seen:
@@ -282,8 +282,8 @@ def _note_paths(text: bytes, known: _Known) -> None:
 
 
 def _scan_trace(path: str, size: int, known: _Known) -> bytes:
-    """The lines that have come to the trace since the last look. Where they are many, only the last
-    of them: this is a view, and must not cost what the program costs."""
+    """The lines written to the trace since the last sample. If they are many, only the last ones:
+    watching must cost much less than the program itself."""
     begin = max(known.scanned, size - _TAIL)
     known.scanned = size
     text = _inflate(_piece(path, begin, size))
@@ -292,7 +292,7 @@ def _scan_trace(path: str, size: int, known: _Known) -> bytes:
 
 
 def _first_scan(path: str, size: int, known: _Known) -> None:
-    """What was opened at the beginning, and how far the program is now."""
+    """The files opened at the beginning, and the current epoch and step."""
     start = _inflate(_piece(path, 0, min(size, _TAIL)))
     end = _inflate(_piece(path, max(0, size - _TAIL), size)) if size > _TAIL else start
     _note_paths(start, known)
@@ -314,7 +314,7 @@ def _piece(path: str, begin: int, end: int) -> bytes:
 
 
 def _inflate(data: bytes) -> bytes:
-    """The whole members in a piece of a trace, which may begin inside one."""
+    """The complete gzip members in a part of a trace, which may begin inside one."""
     if not data.startswith(b"\x1f\x8b"):
         start = data.find(b"\x1f\x8b\x08\x04")
         if start < 0:
@@ -341,7 +341,7 @@ def _name_files(peeked: _libcore.Peeked, known: _Known, out: Process) -> None:
 
 
 def _open_files(pid: int) -> dict[str, str]:
-    """What is open now, under the hashes that the trace has for it."""
+    """The files open now, by their hashes in the trace."""
     from hashlib import md5
 
     found = {}

@@ -1,5 +1,5 @@
-"""A terminal that is drawn anew now and then, and a key pressed in between. No curses: it would
-need a description of the terminal, which containers often lack."""
+"""A full-screen terminal with single-key input. No curses: it needs a terminfo entry, which
+containers often lack."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import tty
 from types import FrameType
 from typing import Any
 
-_ENTER = "\033[?1049h\033[?25l"  # another screen, no cursor
+_ENTER = "\033[?1049h\033[?25l"  # alternate screen, hidden cursor
 _LEAVE = "\033[?25h\033[?1049l"
 
 
 class Screen:
-    """In its block, the terminal is ours; after it, and while we are stopped, as it was."""
+    """Owns the terminal inside its block; restores it afterwards and while we are stopped."""
 
     def __init__(self) -> None:
         self._in = sys.stdin.fileno()
@@ -56,7 +56,7 @@ class Screen:
         return max(columns, 20), max(rows, 5)
 
     def wait(self, seconds: float) -> str | None:
-        """A key; "" if something else wants a new picture; None when the time is over."""
+        """A key; "" if the screen must be redrawn; None after the time."""
         end = time.monotonic() + seconds
         while True:
             left = end - time.monotonic()
@@ -68,12 +68,12 @@ class Screen:
                     os.read(self._wake[0], 64)
                 return ""
             if self._in in ready:
-                # One byte of a longer key (an arrow) is none of ours.
+                # An arrow key sends several bytes, none of which is a key of ours.
                 keys = os.read(self._in, 64)
                 return keys.decode(errors="replace") if keys else "q"
 
     def draw(self, lines: list[str]) -> None:
-        # Each line clears what is right of it, and the last what is below: nothing flickers.
+        # Each line clears to its end, the last one to the end of the screen: no flicker.
         text = "\033[H" + "\033[K\n".join(lines) + "\033[K\033[J"
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from dftracer import _format
 from dftracer._format import counted, duration
 from dftracer._names import printable, shorten
 from dftracer.commands._cli import reading
+from dftracer.commands._cli.options import add_no_recover, seconds, size
 from dftracer.commands._cli.recovery import recover_directory
 from dftracer.commands._cli.terminal import styled
 from dftracer.commands.view._stream import Choice, Part, count, look, stream
@@ -23,69 +23,56 @@ from dftracer.trace.files import find_traces, without_copies
 from dftracer.trace.stream import Damage
 
 EXAMPLES = """\
-  dftracer view traces                       everything in a directory, on one timeline
+  dftracer view traces                       all files of a directory, on one timeline
   dftracer view a.pfw.gz b.pfw.gz            several files
   dftracer view traces --from 10 --to 12.5   from second 10 to second 12.5
   dftracer view traces --pid 4711            one process
-  dftracer view traces --no-browser --port 8000    for a browser elsewhere, by a tunnel:
-                                                   ssh -L 8000:127.0.0.1:8000 HOST
+  dftracer view traces --no-browser --port 8000    for a browser on another machine,
+                                                   through ssh -L 8000:127.0.0.1:8000 HOST
 """
 
-# About what the UI takes: 924 MB of text, 4.3 million events, took 1.7 GB of memory, of the four
-# that it can have.
+# Bytes of JSON text that the UI can load: 924 MB, 4.3 million events, took 1.7 GB of memory, of the
+# 4 GB it can have.
 LIMIT = 1_000_000_000
-_UNFOLD_UP_TO = 12  # processes: more threads than that are no overview any more
-_LINGER = 2.0  # seconds without a request, after which a page has all that it wants
+_UNFOLD_UP_TO = 12  # processes: with more, expanded threads give no overview
+_LINGER = 2.0  # seconds without a request after which the page is complete
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading.add_paths(parser)
     reading.add_run(parser)
-    parser.add_argument("--from", dest="begin", metavar="T", type=_seconds, help=_TIME_HELP)
-    parser.add_argument("--to", dest="end", metavar="T", type=_seconds, help="likewise, the end")
+    parser.add_argument("--from", dest="begin", metavar="T", type=seconds, help=_TIME_HELP)
     parser.add_argument(
-        "--pid", metavar="N", type=int, action="append", help="only this process; may be repeated"
+        "--to", dest="end", metavar="T", type=seconds, help="leave out events that begin after T"
     )
-    parser.add_argument("--port", type=_port, default=0, help="default: any that is free")
-    parser.add_argument("--no-browser", action="store_true", help="only print the address")
     parser.add_argument(
-        "--once", action="store_true", help="end when the page has loaded the trace"
+        "--pid",
+        metavar="N",
+        type=int,
+        action="append",
+        help="show only this process; may be repeated",
+    )
+    parser.add_argument("--port", type=_port, default=0, help="TCP port (default: any free port)")
+    parser.add_argument("--no-browser", action="store_true", help="only print the URL")
+    parser.add_argument(
+        "--once", action="store_true", help="exit when the page has loaded the trace"
     )
     parser.add_argument(
         "--limit",
         metavar="SIZE",
-        type=_size,
+        type=size,
         default=LIMIT,
-        help="refuse more text than this (default 1GB); the UI may crash on more",
+        help="refuse more JSON text than this (default 1GB); the UI may crash on more",
     )
-    parser.add_argument(
-        "--no-recover", action="store_true", help="leave the spools of dead processes alone"
-    )
+    add_no_recover(parser)
 
 
-_TIME_HELP = "leave out what ends before T: seconds after the first event, or 500ms, 2min"
-_SCALES = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
-_SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
-
-
-def _measured(text: str, units: dict[str, float] | dict[str, int], what: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", text)
-    if match is None or match[2] not in units:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
-    return float(match[1]) * units[match[2]]
-
-
-def _seconds(text: str) -> float:
-    return _measured(text, _SCALES, "a time such as 12.5, 500ms or 2min")
-
-
-def _size(text: str) -> int:
-    return int(_measured(text, _SIZES, "a size such as 800MB or 2GB"))
+_TIME_HELP = "leave out events that end before T: seconds after the first event, or 500ms, 2m"
 
 
 def _port(text: str) -> int:
     if not text.isdigit() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port number")
     return int(text)
 
 
@@ -98,22 +85,22 @@ def run(args: argparse.Namespace) -> int:
     if ui is None:
         raise DFTracerError(
             "the Perfetto UI is not installed: pip install 'pydftracer[view]'; or open "
-            f"{printable(str(parts[0].path))} at https://ui.perfetto.dev, which reads it as it is",
+            f"{printable(str(parts[0].path))} at https://ui.perfetto.dev",
             1,
         )
     choice = _choose(args)
-    size = sum(part.size for part in parts)
-    # What a part is only reading tells.
-    if not choice and size > args.limit:
-        raise DFTracerError(_too_large(parts, choice, size, args.limit))
+    whole = sum(part.size for part in parts)
+    # Of a part, the size is known only after reading.
+    if not choice and whole > args.limit:
+        raise DFTracerError(_too_large(parts, choice, whole, args.limit))
     found = count([part.path for part in parts], choice, args.limit)
     if found["too_large"]:
-        raise DFTracerError(_too_large(parts, choice, max(size, args.limit), args.limit))
+        raise DFTracerError(_too_large(parts, choice, max(whole, args.limit), args.limit))
     if choice.pids is not None and not choice.pids & set(found["pids"]):
         some = ", ".join(map(str, found["pids"][:10]))
-        raise DFTracerError(f"no trace of process {min(choice.pids)}; there are {some}")
+        raise DFTracerError(f"no trace of process {min(choice.pids)}; the traces are of {some}")
     if choice and found["events"] == 0:
-        raise DFTracerError("nothing of the trace is in this part", 1)
+        raise DFTracerError("the selected part of the trace is empty", 1)
     reading.tell_damage(Damage.of(found))
     return _serve(args, ui, parts, choice, found)
 
@@ -134,18 +121,18 @@ def _find(paths: Sequence[str], *, recover: bool, run: str | None = None) -> lis
 
 def _choose(args: argparse.Namespace) -> Choice:
     if args.begin is not None and args.end is not None and args.end <= args.begin:
-        raise DFTracerError("--to is before --from")
+        raise DFTracerError("--to must be later than --from")
     return Choice(args.begin, args.end, None if args.pid is None else frozenset(args.pid))
 
 
 def _too_large(parts: Sequence[Part], choice: Choice, size: int, limit: int) -> str:
     more = "" if size > limit else "more than "
     lines = [
-        f"{more}{_format.size(size)} of text, and the UI takes about {_format.size(limit)}; "
-        "choose a part:"
+        f"{more}{_format.size(size)} of text, but the UI can load about {_format.size(limit)}; "
+        "select a part:"
     ]
     if choice:
-        lines.append("  a shorter time, or fewer processes; or --limit, at your own risk")
+        lines.append("  a shorter time or fewer processes; or raise --limit at your own risk")
         return "\n".join(lines)
     times = [(part.first, part.last) for part in parts if part.first and part.last]
     if times and size > limit:
@@ -160,8 +147,8 @@ def _too_large(parts: Sequence[Part], choice: Choice, size: int, limit: int) -> 
         label = shorten(part.label, 60, keep_start=True)
         lines.append(f"  --pid {part.pid:<8} {_format.size(part.size):>8}  {label}".rstrip())
     if len(parts) > 8:
-        lines.append(f"  and {counted(len(parts) - 8, 'further file')}")
-    lines.append("  or --limit, at your own risk")
+        lines.append(f"  … and {counted(len(parts) - 8, 'more file')}")
+    lines.append("  or raise --limit at your own risk")
     return "\n".join(lines)
 
 
@@ -187,8 +174,11 @@ def _serve(
     print(f"{about}: {styled(server.address, 'bold')}")
     if os.environ.get("SSH_CONNECTION") or args.no_browser:
         port = server.server_port
-        print(f"from elsewhere: ssh -L {port}:127.0.0.1:{port} {os.uname().nodename}, and open it")
-    print("Ctrl-C ends it" if not args.once else "ends when the page has loaded it", flush=True)
+        print(f"from another machine: ssh -L {port}:127.0.0.1:{port} {os.uname().nodename}")
+    print(
+        "Ctrl-C stops the server" if not args.once else "exits when the page has loaded the trace",
+        flush=True,
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     door = None if args.no_browser else _open_browser(server.address)
     try:
@@ -215,26 +205,26 @@ def _title(paths: Sequence[str]) -> str:
 
 
 def _open_browser(address: str) -> Path | None:
-    """Only a browser with windows: one in this terminal could not show it. The file that it is
-    given has to be removed once it was read."""
+    """Opens a graphical browser; one in this terminal could not show the UI. Returns the file that
+    it was given, which must be removed once it was read."""
     if not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
-        print("no display here: open the address in a browser")
+        print("no display: open the URL in a browser")
         return None
     import webbrowser
 
     door = _make_door(address)
     if not webbrowser.open(door.as_uri()):
-        print("no browser was found: open the address in one")
+        print("no browser found: open the URL in one")
     return door
 
 
 def _make_door(address: str) -> Path:
-    """A page that leads to the address. The browser's arguments are everyone's to read (ps), and
-    the address is the key to the trace; this file is its owner's alone."""
+    """A page that redirects to the URL, readable by its owner only. Every user can read the
+    browser's arguments (ps), and the URL is the key to the trace."""
     import tempfile
 
     home = os.path.expanduser("~")
-    # Browsers in a sandbox of their own (snap) read the home directory, and not /tmp.
+    # Sandboxed browsers (snap) can read the home directory but not /tmp.
     directory = home if os.path.isdir(home) and os.access(home, os.W_OK) else None
     handle, name = tempfile.mkstemp(".html", "dftracer-view-", directory)  # mode 0600
     with open(handle, "w", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""The server behind `dftracer view`: the UI's files, and one trace, for this machine's browser."""
+"""The HTTP server of `dftracer view`: serves the UI and one trace to this machine's browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPES = {
     ".png": "image/png",
     ".woff2": "font/woff2",
 }
-# Also for what the page itself would like to reach: nothing leaves this machine.
+# Keeps the page itself from reaching other hosts: nothing leaves this machine.
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
@@ -28,16 +28,16 @@ _POLICY = (
     "base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 )
 _HOSTS = {"127.0.0.1", "localhost", "[::1]"}
-# Sends the page to itself with the trace's address, as seen by the browser: behind a tunnel it is
-# not the port that we listen on.
+# Redirects to the UI with the trace's URL as the browser sees it: behind a tunnel, the port is not
+# the one that we listen on.
 _OPEN = """<!doctype html><meta charset="utf-8"><title>dftracer view</title><script>
 location.replace("/#!/?url=" + encodeURIComponent(location.origin + %s) + %s);
 </script>
 """
-# What the UI does first: it shows the processes' threads, not one bar for each process.
+# Expands the tracks of processes, so that their threads are visible.
 _UNFOLD = '[{"id":"dev.perfetto.ExpandTracksByRegex","args":[".*"]}]'
-# The UI has the process with the most slices first. The trace has them in an order that says more,
-# which is that of the UI's own numbers for them.
+# The UI puts the process with the most slices first. The order of the trace is more useful; the
+# UI's own numbers follow it.
 _ORDER = b"""<script>
 (function order() {
   const trace = window.app && app.trace;
@@ -51,7 +51,7 @@ _ORDER = b"""<script>
     const rows = workspace.children.filter((node) => number(node) >= 0);
     rows.sort((a, b) => number(a) - number(b)).forEach((node) => workspace.addChildLast(node));
   } catch (error) {
-    console.warn("the processes keep the order of the UI", error);
+    console.warn("could not reorder the processes", error);
   }
 })();
 </script>
@@ -68,7 +68,7 @@ def find_ui() -> Path | None:
 
 
 class Viewer(http.server.ThreadingHTTPServer):
-    """Serves on the loopback interface only. `trace` makes the stream anew for each request."""
+    """Listens on the loopback interface only. `trace` starts a new stream per request."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -85,12 +85,12 @@ class Viewer(http.server.ThreadingHTTPServer):
         self.ui = ui
         self.trace = trace
         self.commands = f"&startupCommands={urllib.parse.quote(_UNFOLD)}" if unfold else ""
-        # Every user of this machine can reach the port; only who has the address gets the trace.
+        # Every user of this machine can reach the port; the token in the URL protects the trace.
         token = secrets.token_urlsafe(12)
         self.open_path = f"/open/{token}"
         self.trace_path = f"/trace/{token}/{urllib.parse.quote(title, safe='')}"
-        self.opened = threading.Event()  # a page has asked for it
-        self.sent = threading.Event()  # the whole trace has gone to a page
+        self.opened = threading.Event()  # a page was served
+        self.sent = threading.Event()  # the whole trace was sent
         self.last_request = time.monotonic()
         super().__init__(("127.0.0.1", port), _Handler)
 
@@ -99,7 +99,7 @@ class Viewer(http.server.ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}{self.open_path}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        # The browser has closed the connection, or the page was left while it loaded.
+        # The browser closed the connection, or the page was closed while loading.
         pass
 
 
@@ -122,7 +122,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _answer(self, *, with_body: bool) -> None:
         self.server.last_request = time.monotonic()
         if not self._is_from_here():
-            self._refuse(403, "this server answers to pages of its own only")
+            self._refuse(403, "this server answers only its own pages")
             return
         path = urllib.parse.urlsplit(self.path).path
         if path == self.server.open_path:
@@ -135,8 +135,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._send_file(path, with_body)
 
     def _is_from_here(self) -> bool:
-        """A page elsewhere can have the browser ask us: by a name of its own that leads to this
-        machine (Host tells), or across origins (Origin and Sec-Fetch-Site tell)."""
+        """Refuses requests that a page of another site makes through the browser: DNS rebinding
+        (see Host), and cross-origin requests (see Origin and Sec-Fetch-Site)."""
         host = self.headers.get("Host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name not in _HOSTS:
@@ -157,7 +157,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        # Another view may have this port tomorrow.
+        # Another view may use this port later.
         self.send_header("Cache-Control", "no-store")
 
     def _send(self, code: int, kind: str, body: bytes, with_body: bool = True) -> None:
@@ -178,7 +178,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         except (OSError, ValueError):
             body = None
         if body is None:
-            self._refuse(404, "there is no such file")
+            self._refuse(404, "no such file")
             return
         if relative == "index.html":
             body += _ORDER

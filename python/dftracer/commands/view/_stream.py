@@ -1,4 +1,4 @@
-"""What `view` knows of traces before it reads them, and the one stream that the UI gets."""
+"""What `view` knows of traces before it reads them, and the stream that it sends to the UI."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from dftracer import _reader, _secrets
 from dftracer.errors import DFTracerError
 
-_OPENING = 1 << 20  # bytes of text that are looked at to see what a file is
+_OPENING = 1 << 20  # bytes of text read to identify a file
 _PIECE = 1 << 16
 _UNITS = {"NS": 1e9, "US": 1e6, "MS": 1e3, "SEC": 1.0}
 _TS = re.compile(rb'"ts"\s*:\s*"?(-?[\d.]+)')
@@ -24,7 +24,7 @@ _TS = re.compile(rb'"ts"\s*:\s*"?(-?[\d.]+)')
 
 @dataclass
 class Part:
-    """One file: what can be known of it without reading it all."""
+    """One file: what is known without reading all of it."""
 
     path: Path
     size: int = 0  # of its text, uncompressed
@@ -36,7 +36,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Choice:
-    """What of the traces is wanted: seconds after the first event, and processes; None for all."""
+    """The selected part: seconds after the first event, and processes; None is all."""
 
     begin: float | None = None
     end: float | None = None
@@ -94,8 +94,8 @@ def _parse(line: bytes) -> dict[str, object]:
 
 
 def _measure(path: Path) -> tuple[int, bytes, bytes]:
-    """The size of the text, its head and its end. Our members tell their sizes; those of others are
-    estimated from a first piece."""
+    """The size of the text, its head and its end. Our gzip members record their sizes; those of
+    others are estimated from the first piece."""
     with open(path, "rb") as file:
         total = os.fstat(file.fileno()).st_size
         data = file.read(_OPENING)
@@ -120,7 +120,7 @@ def _measure(path: Path) -> tuple[int, bytes, bytes]:
 
 
 def _inflate(data: bytes) -> tuple[float, bytes]:
-    """How much text a byte of gzip holds, and the first of it: a megabyte can hold a thousand."""
+    """Bytes of text per byte of gzip, and the beginning of the text, which may be much larger."""
     text = b""
     used = 0
     while data and len(text) < _OPENING:
@@ -149,13 +149,13 @@ def options(choice: Choice) -> dict[str, Any]:
 
 
 def count(paths: Sequence[Path], choice: Choice, limit: int) -> dict[str, Any]:
-    """What the stream will be: its size, events and damage. Gives up above the limit."""
+    """Size, events and damage of the stream, before it is sent. Stops above the limit."""
     return _reader.view(paths, None, limit=limit, **options(choice))
 
 
 def stream(paths: Sequence[Path], choice: Choice, limit: int) -> Iterator[bytes]:
-    """The stream, piece by piece. The reader works on a thread of its own, as fast as they are
-    taken; to end early, close this generator."""
+    """The stream, piece by piece. The reader runs in a thread of its own, as fast as pieces are
+    consumed; close this generator to stop early."""
     source, sink = os.pipe()
     failures: list[BaseException] = []
 
@@ -175,7 +175,7 @@ def stream(paths: Sequence[Path], choice: Choice, limit: int) -> Iterator[bytes]
         while piece := os.read(source, _PIECE):
             yield piece
     finally:
-        os.close(source)  # a writer that is still at work gets an error, and ends
+        os.close(source)  # a writer that is still running gets EPIPE and ends
         worker.join()
     if failures:
         raise failures[0]
