@@ -7,7 +7,13 @@
 #include <cstring>
 #include <type_traits>
 
+#include "format/lane_ids.hpp"
+
 namespace dft::record {
+
+using format::kFirstForeign;
+using format::kLastLane;
+using format::kThreadBits;
 
 enum class Kind : std::uint8_t {
   kSpan = 1,      // ph X: start and duration
@@ -30,14 +36,6 @@ enum Flag : std::uint8_t {
   kForeign = 16,
   kNested = 32,  // of a Call: the first word is the id of the innermost open span
 };
-
-// A lane beside a thread is shown as a thread whose number has the lane's above these bits; the
-// kernel's are smaller. Crossing spans take lanes 1, 2, ... as they need them; the highest are left
-// to other tracers' events, and those of thread 0, which does not exist, to devices.
-inline constexpr std::uint32_t kThreadBits = 22;
-inline constexpr std::uint32_t kMostCrossing = 959;
-inline constexpr std::uint32_t kFirstForeign = 960;
-inline constexpr std::uint32_t kLastLane = 1023;
 
 // Fixed head of every record; arguments follow up to `size`. Sizes are multiples of 8, so that a
 // head is always aligned and a reader can walk a damaged chunk without guessing.

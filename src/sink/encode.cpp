@@ -167,7 +167,7 @@ bool Encoder::line(const Head& head, const std::byte* args, const std::byte* end
     own = !nesting_.fits(thread_, start, stop);
   }
   if (own) [[unlikely]]
-    set_thread(own_lane(start, stop, out));
+    set_thread(own_lane(start, stop));
 
   Front front;
   if (!front_of(head, names, front) || !room(out, kFixedPart + front.text.size())) return false;

@@ -107,7 +107,7 @@ class Encoder {
   char* rename(char* p, std::string_view key, const std::byte* from,
                const std::byte* to) const noexcept;
   bool foreign_thread(Fields& fields, const std::byte*& args) noexcept;
-  std::uint32_t own_lane(std::uint64_t start, std::uint64_t end, MmapBuffer& out) noexcept;
+  std::uint32_t own_lane(std::uint64_t start, std::uint64_t end) noexcept;
   void set_thread(std::uint32_t thread) noexcept;
   [[nodiscard]] std::uint64_t in_units(std::uint64_t ns) const noexcept;
 

@@ -1,6 +1,7 @@
 // The lines that are the tracer's own: metadata, lanes, losses and the end.
 #include "format/escape.hpp"
 #include "format/hash.hpp"
+#include "format/lane_ids.hpp"
 #include "sink/arg_walk.hpp"
 #include "sink/encode.hpp"
 #include "sink/json_write.hpp"
@@ -94,37 +95,24 @@ bool Encoder::foreign_thread(Fields& fields, const std::byte*& args) noexcept {
   return true;
 }
 
-// The lane, shown as a thread of its own beside the real one, on which a crossing span fits.
-std::uint32_t Encoder::own_lane(std::uint64_t start, std::uint64_t end, MmapBuffer& out) noexcept {
+// The lane, shown as a thread of its own beside the real one, on which a crossing span fits. No
+// record names it: its number says whose it is, and a trace has the lines that DFTracer's has.
+std::uint32_t Encoder::own_lane(std::uint64_t start, std::uint64_t end) noexcept {
   const std::size_t count = lane_ends_.size() / sizeof(LaneEnd);
   auto* lanes = reinterpret_cast<LaneEnd*>(lane_ends_.data());
   std::uint32_t number_of_thread = 0;
   for (std::size_t i = 0; i < count; ++i) {
     if (lanes[i].thread != thread_) continue;
     ++number_of_thread;
-    if (lanes[i].end <= start || number_of_thread == record::kMostCrossing) {
+    if (lanes[i].end <= start || number_of_thread == format::kMostCrossing) {
       lanes[i].end = end;
-      return thread_ + (number_of_thread << record::kThreadBits);
+      return thread_ + (number_of_thread << format::kThreadBits);
     }
   }
   ++number_of_thread;
   const LaneEnd fresh{thread_, end};
-  const std::uint32_t real_thread = thread_;
-  const std::uint32_t shown = thread_ + (number_of_thread << record::kThreadBits);
   lane_ends_.append({reinterpret_cast<const char*>(&fresh), sizeof fresh});
-  if (out.ensure(kFixedPart)) {
-    set_thread(shown);
-    char* p = own_args(own_line(out.end(), "thread_name", 0), "M");
-    p = put(p, ",\"name\":\"");
-    p = number(p, real_thread);
-    p = put(p, " crossing ");
-    p = number(p, number_of_thread);
-    out.set_end(put(p, "\",\"value\":\"thread_name\"}}\n"));
-    ++lines_;
-    ++metadata_lines_;
-    set_thread(real_thread);
-  }
-  return shown;
+  return thread_ + (number_of_thread << format::kThreadBits);
 }
 
 bool Encoder::lost(std::uint64_t events, std::uint64_t at_ns, MmapBuffer& out) noexcept {

@@ -201,6 +201,37 @@ def test_rounded_spans_are_cut_by_no_more_than_the_clock_tells(
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("merged", [False, True], ids=["alone", "merged"])
+def test_a_lane_is_named_by_its_number(
+    form: str, merged: bool, tmp_path: Path, perfetto: Importer
+) -> None:
+    """The tracer's own lanes have no record of their name; other tracers may use such numbers."""
+    lane = 1 << 22
+    spans = [
+        {"name": "step", "ts": EPOCH, "dur": 10, "args": {}},
+        {"name": "life", "tid": 7 + lane, "ts": EPOCH + 5, "dur": 10, "args": {}},
+        {"name": "second", "tid": 7 + 2 * lane, "ts": EPOCH + 6, "dur": 10, "args": {}},
+        {"name": "strange", "tid": 8 + lane, "ts": EPOCH, "dur": 10, "args": {}},
+    ]
+    path = synthetic.write(tmp_path / "a.pfw.gz", process(7, spans))
+    if merged:
+        assert main(["merge", str(path), "-o", str(tmp_path / "merged.pfw.gz")]) == 0
+        path = tmp_path / "merged.pfw.gz"
+    assert len(slices(perfetto, written(form, [path], tmp_path / "out"))) == 4
+    rows = perfetto.query(
+        "select slice.name as name, coalesce(thread.name, track.name) as row from slice"
+        " join track on track_id = track.id left join thread_track on track_id = thread_track.id"
+        " left join thread using (utid) where category = 'app'"
+    )
+    assert {row["name"]: row["row"] for row in rows} == {
+        "step": "main",
+        "life": "thread 7 crossing 1",
+        "second": "thread 7 crossing 2",
+        "strange": f"thread {8 + lane}",
+    }
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_a_null_among_the_arguments_is_no_end_of_perfetto(
     form: str, tmp_path: Path, perfetto: Importer
 ) -> None:

@@ -5,13 +5,15 @@
 #include <numeric>
 #include <set>
 #include <tuple>
+#include <utility>
 
+#include "format/lane_ids.hpp"
 #include "reader/export/span_forest.hpp"
 
 namespace dft::reader {
 namespace {
 
-constexpr std::int64_t kThreads = std::int64_t{1} << 22;  // the kernel's numbers are below
+constexpr std::int64_t kThreads = std::int64_t{1} << format::kThreadBits;
 
 // Rows of one thread: the first has all spans that nest, each further one those that cross the
 // rows before.
@@ -158,6 +160,18 @@ void Timeline::nest() {
 // Threads keep their numbers, but for the main one of a process that is shown with another number:
 // viewers know it by its equality.
 void Timeline::number_tracks() {
+  std::set<std::pair<std::uint32_t, std::int64_t>> threads;
+  for (const Track& track : tracks) threads.emplace(track.process, track.tid);
+  // The tracer's own rows have no name: their number says whose they are. Other tracers number
+  // threads as they like, so the thread itself has to be there.
+  const auto crossing = [&](const Track& track) {
+    const std::int64_t row = track.tid >> format::kThreadBits;
+    const std::int64_t thread = track.tid % kThreads;
+    if (row < 1 || row > format::kMostCrossing || !threads.contains({track.process, thread})) {
+      return std::string();
+    }
+    return "thread " + std::to_string(thread) + " crossing " + std::to_string(row);
+  };
   std::vector<std::set<std::int64_t>> taken(processes.size());
   const auto number = [&](Track& track, bool fresh) {
     const TimelineProcess& process = processes[track.process];
@@ -174,6 +188,7 @@ void Timeline::number_tracks() {
     const std::string digits = std::to_string(track.tid);
     track.label = track.name;
     if (track.label.empty()) track.label = track.alias;
+    if (track.label.empty()) track.label = crossing(track);
     if (track.label.empty() || track.label == digits) {
       track.label = track.tid == process.pid ? "main" : "thread " + digits;
     } else if (track.name.starts_with(std::to_string(track.tid % kThreads) + " crossing")) {
