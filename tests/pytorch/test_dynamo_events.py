@@ -230,3 +230,23 @@ def test_an_aot_eager_that_ignores_compilers_records_its_operations(tmp_path: Pa
     seen = Counter((e["name"], e["args"]["phase"]) for e in found)
     assert seen["function.addmm.default", "forward"] == 2
     assert seen["function.mm.default", "backward"] == 1
+
+
+PATHS = """
+import json
+from types import SimpleNamespace
+from dftracer.python import _fx
+
+def path(text):
+    return _fx._module_path(SimpleNamespace(meta={"nn_module_stack": {"key": (text, None)}}))
+
+# As PyTorch 2.13 writes them, and as 2.5 does.
+texts = ["L['self'].layers.0", "L['self']._modules['layers']._modules['0']", "L['self']"]
+print(json.dumps([path(text) for text in texts]))
+"""
+
+
+def test_the_place_in_the_model_is_the_same_in_older_releases(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PATHS)
+    done = torch_program(tmp_path, tmp_path / "program.py")
+    assert json.loads(done.stdout) == ["layers.0", "layers.0", ""]

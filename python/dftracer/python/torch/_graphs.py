@@ -30,6 +30,7 @@ _RUN_THEIR_GRAPHS = frozenset(
     ("tag_activation_checkpoint", "wrap", "wrap_with_autocast", "wrap_with_set_grad_enabled")
 )
 _ROOT = re.compile(r"^[LG]\[(['\"]).*?\1\]\.?")
+_CHILD = re.compile(r"_modules\[(['\"])(.*?)\1\]")  # how PyTorch 2.5 writes a child
 _numbers: defaultdict[str | None, Iterator[int]] = defaultdict(itertools.count)
 
 
@@ -267,7 +268,7 @@ def _module_path(node: fx.Node) -> str:
     if not stack:
         return str(node.target) if node.op == "call_module" else ""
     path = list(stack.values())[-1][0]
-    return _ROOT.sub("", str(path))
+    return _CHILD.sub(r"\2", _ROOT.sub("", str(path)))
 
 
 def _boxed_codegen() -> Any:
