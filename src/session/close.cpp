@@ -14,7 +14,7 @@ extern "C" int __cxa_atexit(void (*)(void*), void*, void*);
 namespace dft::session {
 namespace {
 
-// One line about the whole run, and why there is nothing in it where there is nothing.
+// One line about the whole run, with the reason if it recorded nothing.
 void say_summary(const Session& s, const RunTotals& totals, const char* untraced) {
   const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
   char why[700] = "";

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kLargestFile = std::size_t{1} << 20;
 constexpr std::string_view kPrefix = "DFTRACER_";
 
-// Whether lines are wanted is known only when everything has been read.
+// Holds lines back until the log level is known, which is after everything has been read.
 using Pending = std::vector<std::string>;
 
 void keep(void* pending, const char* line) { static_cast<Pending*>(pending)->emplace_back(line); }
@@ -167,8 +167,7 @@ Config read(const Environment& environment, Report report, void* context) {
   reader.apply_all_but_enable();
   if (report == nullptr) return config;
   if (!config.enable) {
-    // Whoever names a file expects something of it: that it cannot be used may be why nothing is
-    // traced.
+    // Always reported: an unusable file may be the reason that nothing is traced.
     for (std::size_t i = before_file; asked == nullptr && i < after_file; ++i) {
       report(context, pending[i].c_str());
     }

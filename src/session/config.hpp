@@ -19,9 +19,8 @@ using Number = std::uint64_t;
 using Text = std::string;
 using List = std::vector<std::string>;
 
-// One member for each row of config_table.def, which says what they mean. Those of the rows that
-// are not Effective hold what was asked for, and nothing acts on them. The defaults allocate
-// nothing.
+// One member per row of config_table.def, which documents them. Members of rows that are not
+// Effective hold what the user set, and nothing acts on them. The defaults allocate nothing.
 struct Config {
 #define DFT_SETTING(status, field, type, variable, yaml, fallback, allowed, text) \
   type field = fallback;
@@ -30,22 +29,22 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
-// Makes the relative paths among the variables absolute in the environment: a child that starts in
-// another directory means the same by them. Before the program's main function only.
+// Makes relative paths among the variables absolute in the environment, so that they mean the same in
+// a child that starts in another directory. Before the program's main function only.
 void keep_meaning_for_children() noexcept;
 
 struct Environment {
   char** entries;  // as `environ`: "NAME=value", ended by a null pointer; may be null
-  bool secure;     // AT_SECURE: the caller of the program does not own its rights; nothing is read
+  bool secure;     // AT_SECURE (set-uid, file capabilities): the environment is ignored
 };
 
 // Takes one line that begins with "dftracer: " and has no newline; valid only during the call.
 using Report = void (*)(void* context, const char* line);
 
 // Reads the environment, and the YAML file that it names unless it switches tracing off. The
-// environment wins. What cannot be used is reported and replaced by what would hold without it,
-// never fatal. Nothing is reported when tracing is off, except that DFTRACER_ENABLE itself is not
-// understood. Keeps errno.
+// environment wins. A value that cannot be used is reported and replaced by the default or the
+// file's value; nothing is fatal. With tracing off, only a malformed DFTRACER_ENABLE is reported.
+// Keeps errno.
 Config read_config(const Environment& environment, Report report, void* context) noexcept;
 
 // Applies the settings of a YAML text to `config`; lists are added to, the rest is replaced.
@@ -58,7 +57,7 @@ void apply_yaml(Config& config, std::string_view text, const char* file_name, Re
 bool add_directories(List& list, std::string_view directories);
 
 // The value that the setting of this variable has, in the form that the variable takes ("1", "US",
-// "/a:/b"); empty for a variable that is no setting.
+// "/a:/b"); empty if the variable is not a setting.
 std::string setting_text(const Config& config, std::string_view variable);
 
 // The rank that a launcher gave to this process, or -1.

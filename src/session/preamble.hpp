@@ -1,4 +1,4 @@
-// What a trace says about its process, and the lines that open it.
+// Facts about the process, and the lines that open its trace.
 // Called when a session starts and in a forked child at its first event, on that thread.
 #pragma once
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace dft::session {
 
-// Gathered once; a forked child keeps its parent's, because asking again may need locks that a
-// vanished thread held at the fork.
+// Gathered once. A forked child keeps its parent's: gathering again may need locks that a thread of the
+// parent held at the fork.
 struct ProcessFacts {
   sink::MmapBuffer command;  // argv joined with ';'
-  char exec[256];            // the word of it that stands for the program
+  char exec[256];            // the word of argv that stands for the program
   char label[256];           // what a viewer shows as the name of the process
   long zone_offset_seconds;  // local time minus UTC
 };

@@ -1,5 +1,5 @@
-// How many bytes the kernel has counted for this process since its recording began: the truth that
-// intercepted calls are measured against. Called under the session's lock.
+// Bytes that the kernel has counted for this process since its recording began, against which the
+// intercepted calls are measured. Under the session's lock.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace dft::session {
 
-// Processor time that the process has used so far, in microseconds.
+// CPU time that the process has used so far, in microseconds.
 std::uint64_t cpu_time() noexcept;
 // Whether a child has been waited for.
 bool has_reaped_children() noexcept;

@@ -1,7 +1,7 @@
-// How the processes of a run find each other without a word in the environment: whoever is about to
-// have children, or to become another program, leaves a note under its own key, and every process
-// looks for one of its own or of an ancestor. The first process's note also gathers what the run
-// amounts to. Under the session's lock.
+// Run notes: how the processes of a run find each other without environment variables. A process that is
+// about to fork or exec writes a note under its own key; every process looks for its own note, then for
+// an ancestor's. The note of the run's first process also adds up the run's totals. Under the session's
+// lock.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -30,7 +30,7 @@ enum class Untraced : std::uint32_t {
   kGo  // loads the library, and makes most of its system calls without it
 };
 const char* describe(Untraced why) noexcept;
-// Whether a trace goes on in the program. What a Go program does through libc is seen.
+// Whether the trace goes on in the program: what a Go program does through libc is recorded.
 inline bool is_partly_traced(Untraced why) noexcept { return why == Untraced::kGo; }
 
 struct UntracedProgram {
@@ -45,7 +45,7 @@ struct RunNote {
   char magic[8];
   std::uint64_t run;
   std::uint64_t first;   // key of the run's first process
-  char trace_name[256];  // that the process has had so far
+  char trace_name[256];  // of the process that wrote the note
   std::atomic<std::uint64_t> amounts[6];
   std::atomic<std::uint32_t> lock;
   std::uint32_t reserved;
@@ -55,16 +55,16 @@ struct RunNote {
 struct RunIdentity {
   std::uint64_t run;
   std::uint64_t first;
-  char trace_name[256];  // of this very process, before it became this program; else empty
+  char trace_name[256];  // of this same process, before an exec; else empty
 };
 // Looks for this process's own note, then for its ancestors'.
 bool find_run(const char* directory, const buffer::Owner& self, RunIdentity& kin) noexcept;
 
-// Leaves the note of this process; true when it is there.
+// Writes the note of this process; true if it is there.
 bool write_run_note(const char* directory, std::uint64_t key, const RunIdentity& kin) noexcept;
 void remove_run_note(const char* directory, std::uint64_t key) noexcept;
 
-// Adds to what the run amounts to; does nothing when its first process is gone.
+// Adds to the run's totals; does nothing if its first process is gone.
 void add_totals(const char* directory, std::uint64_t first, const RunTotals& amounts) noexcept;
 void add_untraced(const char* directory, std::uint64_t first, const char* name,
                   Untraced why) noexcept;

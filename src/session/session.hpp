@@ -1,5 +1,5 @@
-// The one process-wide object: start, stop, fork and exit of recording.
-// Called by the bindings on the program's threads, by its exit, and by a thread's first event.
+// The process-wide session: start, stop, fork, exec and exit of recording. Called by the C API and the
+// wrappers on the program's threads, at exit, and by a thread's first event.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -23,7 +23,7 @@ struct Request {
 
 // Starts recording, or takes part in a session that runs already. True while this process records.
 bool start(const Request& request) noexcept;
-// Undoes one start. The file is complete and readable when it returns; the last one closes it.
+// Undoes one start. The file is complete and readable when it returns; the last stop closes it.
 void stop() noexcept;
 // Puts everything recorded so far into the file.
 void flush() noexcept;
@@ -35,8 +35,8 @@ void leave_nothing_empty() noexcept;
 // The run that this process belongs to; 0 while nothing is recorded.
 std::uint64_t run_id() noexcept;
 
-// The process is about to have a child, or to become another program: a run note tells the next one which
-// run this is, and what was recorded is safe.
+// Before a fork or an exec: writes the run note, so that the next process finds its run; an exec also
+// writes what was recorded.
 void will_fork() noexcept;
 void will_exec() noexcept;
 // The same for a program that will not be traced: the trace ends here, also for other threads.
@@ -70,7 +70,7 @@ void stderr_closes() noexcept;
 // Nothing is recorded in this process any more.
 void abandon() noexcept;
 
-// Trace-unit time since the epoch, on the same line as the events; 0 while nothing is recorded.
+// Time since the epoch in the trace's unit, on the clock of the events; 0 while nothing is recorded.
 std::uint64_t now() noexcept;
 // The same in nanoseconds, whatever the trace's unit is.
 std::uint64_t now_ns() noexcept;

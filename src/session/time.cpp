@@ -1,4 +1,4 @@
-// The time on the trace's line, for the C API and for Python. On the program's threads.
+// The time on the trace's clock, for the C API and for Python. On the program's threads.
 #include "buffer/lane.hpp"
 #include "record/clock.hpp"
 #include "session/session.hpp"

@@ -127,7 +127,7 @@ int resolve(const char* path, bool is_prefix, bool compressed, TracePlace& place
   *end = '\0';
   std::size_t length = std::strlen(place.directory);
   while (length > 1 && place.directory[length - 1] == '/') place.directory[--length] = '\0';
-  // A trace that begins with a dot would be taken for one of our own passing files.
+  // A trace whose name begins with a dot would be taken for one of our temporary files.
   std::snprintf(place.stem, sizeof place.stem, "%s%.*s", name.starts_with('.') ? "_" : "",
                 static_cast<int>(name.size()), name.data());
   place.exact = !is_prefix || named;
@@ -168,7 +168,7 @@ Existing inspect(const TracePlace& place, const char* trace_name, std::uint64_t 
   std::string_view opening = text.view();
   while (!opening.empty() && (opening.front() == ' ' || opening.front() == '\n'))
     opening.remove_prefix(1);
-  // Every dialect of the format has these keys; a document of somebody else is not ours to replace.
+  // Every dialect of the format has these keys; other JSON documents are not ours to replace.
   const bool empty = opening == "[" || opening == "[\n" || opening == "[\n]";
   const bool trace = (opening.starts_with("[\n") || opening.starts_with("{\"")) &&
                      opening.find("\"ph\":") != std::string_view::npos &&

@@ -22,7 +22,7 @@ int resolve(const char* path, bool is_prefix, bool compressed, TracePlace& place
 
 std::uint64_t random64() noexcept;
 
-// What stands under a trace's name already.
+// What already exists under a trace's name.
 struct Existing {
   enum class What {
     kNothing,
@@ -47,13 +47,13 @@ void clear_finished(const TracePlace& place, const char* trace_name,
 void exact_name(const TracePlace& place, char (&to)[256]) noexcept;
 void keyed_name(const TracePlace& place, std::uint64_t run, std::uint32_t pid,
                 char (&to)[256]) noexcept;
-// ".<trace name without .gz>.spool": holding this name is holding the trace's name.
+// ".<trace name without .gz>.spool": the process that holds this name owns the trace's name.
 void spool_name(const char* trace_name, char (&to)[256]) noexcept;
 
 // Gives a complete file its final name, which must be free: 0, -EEXIST, or another -errno.
 int take_name(const char* from, const char* to) noexcept;
 
-// Where spools are made: next to the trace, or, when that is on a network, in a place of this node.
+// Where spools are made: beside the trace, or, if that is on a network file system, on this node.
 // `configured` wins. Returns true when it is not the trace's own directory.
 bool spool_directory(const TracePlace& place, const char* configured, char (&to)[4096]) noexcept;
 
