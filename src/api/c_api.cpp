@@ -1,4 +1,5 @@
-// The exported C functions: arguments are checked here, and nothing is thrown from here.
+// The exported C functions (include/dftracer/dftracer.h). They check their arguments
+// and throw nothing.
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -28,7 +29,7 @@ static_assert(DFTRACER_INT == static_cast<int>(ArgType::kInt) &&
 
 Span& span_of(dftracer_region* region) { return *reinterpret_cast<Span*>(region); }
 
-// What a missing name is shown as.
+// Shown in place of a missing name.
 std::string_view text_or(const char* text, const char* fallback) {
   return text != nullptr && text[0] != '\0' ? text : fallback;
 }
@@ -45,7 +46,7 @@ Ids look_up(const char* name, const char* category) {
           dft::buffer::g_names.id(category_text(category))};
 }
 
-// A site holds both ids in one word, so that threads which fill it at once agree.
+// A site holds both ids in one word, so that threads that fill it concurrently agree.
 std::uint64_t word_of(const dftracer_site* site) {
   return site != nullptr ? __atomic_load_n(&site->opaque, __ATOMIC_RELAXED) : 0;
 }
@@ -74,7 +75,8 @@ std::uint32_t key_id(Draft& draft, dftracer_site* site, const char* key) {
   return id;
 }
 
-// The slow halves stand apart and are reached by a jump, so that the fast ones save no registers.
+// The slow halves are separate functions, reached by a tail call, so that the fast ones
+// save no registers.
 [[gnu::noinline, gnu::cold]] void put_slow(Draft& draft, dftracer_site* site, const char* key,
                                            ArgType type, std::uint64_t word) {
   const std::uint32_t id = key_id(draft, site, key);
@@ -138,7 +140,7 @@ void put_all(Draft& draft, const dftracer_arg* list, std::size_t count) {
   }
 }
 
-// Events that are complete when they are given.
+// An event that is complete when it is passed in.
 void write_now(dft::record::Kind kind, std::uint8_t flags, const char* name, const char* category,
                std::uint64_t start, std::uint64_t duration, const dftracer_arg* list,
                std::size_t count) {
@@ -184,7 +186,8 @@ DFT_EXPORT void dftracer_finalize(void) {
   dft::session::stop();
   if (!dft::session::active()) dft::intercept::end();
 }
-// The preload library's constructor. A program that says DFTRACER_INIT=FUNCTION starts by itself.
+// Called by the preload library's constructor. With DFTRACER_INIT=FUNCTION the program
+// starts tracing itself.
 DFT_EXPORT void dftracer_preload_begin(void) {
   if (!dft::intercept::is_first_to_begin()) return;
   const char* mode = std::getenv("DFTRACER_INIT");

@@ -1,4 +1,4 @@
-// What `dftracer doctor` asks the core about itself, by python/dftracer/commands/_native.py.
+// The core's part of `dftracer doctor`, called from python/dftracer/_libcore.py.
 #include <sys/auxv.h>
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 extern char** environ;
 
-// Whether events are timed by the processor's counter; if not, by clock_gettime.
+// Whether events are timed by the TSC; if not, by clock_gettime.
 DFT_EXPORT int dftracer_doctor_counter() {
   dft::record::choose_clock();
   return dft::record::g_counter_clock ? 1 : 0;
 }
 
-// What a traced process would say about its settings, one line each, as far as it fits.
+// The lines that a traced process would print about its settings, as many as fit.
 DFT_EXPORT void dftracer_doctor_settings(char* out, std::size_t room) {
   struct Lines {
     char* at;

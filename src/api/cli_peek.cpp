@@ -1,5 +1,5 @@
-// A running process's spool for `dftracer top` (python/dftracer/commands/_native.py). Text goes
-// over the border, because Python reads the same lines from trace files.
+// The spool of a running process, for `dftracer top` (python/dftracer/_libcore.py). Passed as text,
+// because Python reads the same lines from trace files.
 #include "api/export.hpp"
 #include "recovery/peek.hpp"
 

@@ -1,6 +1,6 @@
-// The core's half of `dftracer run`: the command stands in the tracer's tables as the first process
-// of the run, so that every process which it starts finds it by its note and adds to its sums.
-// Called by python/dftracer/commands/_native.py, in a process that records nothing itself.
+// The core's part of `dftracer run`: the command is the first process of the run, so that every
+// process that it starts finds its run note and adds to its totals. Called from
+// python/dftracer/_libcore.py, in a process that records nothing itself.
 #include <stdlib.h>
 #include <sys/auxv.h>
 
@@ -28,11 +28,11 @@ namespace {
 namespace session = dft::session;
 namespace recovery = dft::recovery;
 
-// The layouts of _native.py. Both sides are of one package, so neither has a version.
+// The layouts of _libcore.py. Both sides are in one package, so neither has a version.
 struct Run {
   std::uint64_t run;
   std::uint64_t key;        // of this process: the run's first, unless it is a guest
-  std::uint64_t recovered;  // processes whose traces were finished here, and what was in them
+  std::uint64_t recovered;  // processes whose traces were recovered here, and what was in them
   std::uint64_t recovered_events;
   std::uint64_t recovered_files;
   std::uint64_t recovered_lost;
@@ -109,7 +109,8 @@ DFT_EXPORT int dftracer_run_begin(const char* program, Run* out) try {
   return ENOMEM;
 }
 
-// Finishes the spools of the run's dead, and says what the run has come to so far. 0, or errno.
+// Recovers the spools of the run's dead processes, and returns the run's totals so far.
+// 0, or errno.
 DFT_EXPORT int dftracer_run_look(Run* run, Sums* out) {
   dft::SlowPath slow;
   *out = {};
@@ -138,7 +139,7 @@ DFT_EXPORT int dftracer_run_look(Run* run, Sums* out) {
   return -error;
 }
 
-// Takes the note back: whoever ends from now on tells nobody.
+// Removes the run note: processes that end from now on are not added.
 DFT_EXPORT void dftracer_run_end(const Run* run) {
   dft::SlowPath slow;
   if (run->guest == 0) session::remove_run_note(run->spools, run->key);

@@ -34,7 +34,7 @@ std::string_view category_of(const dftracer_names& names) {
 std::uint32_t name_id(std::uint64_t ids) { return static_cast<std::uint32_t>(ids); }
 std::uint32_t category_id(std::uint64_t ids) { return static_cast<std::uint32_t>(ids >> 32); }
 
-// Both ids in one word, so that threads which fill it at once agree.
+// Both ids in one word, so that threads that fill it concurrently agree.
 std::uint64_t resolve(dftracer_names& names) {
   std::uint64_t ids = __atomic_load_n(&names.ids, __ATOMIC_RELAXED);
   if (ids != 0) return ids;
@@ -72,7 +72,7 @@ std::uint8_t inline_names(Draft& draft, std::uint64_t ids, const dftracer_names&
   dft::buffer::close_span(span, end);
 }
 
-// An event that is complete when it is given.
+// An event that is complete when it is passed in.
 void write_now(dft::record::Head head, std::uint64_t live, dftracer_names& names, const void* args,
                std::size_t size) {
   const std::uint64_t ids = resolve(names);
@@ -272,7 +272,7 @@ DFT_EXPORT std::int64_t dftracer_ahead_ns(void) {
     ::clock_gettime(CLOCK_REALTIME, &t);
     return std::int64_t{t.tv_sec} * 1000000000 + t.tv_nsec;
   };
-  // The reading that was disturbed least.
+  // The reading with the narrowest bracket.
   std::int64_t best = 0;
   std::int64_t width = -1;
   for (int i = 0; i < 5; ++i) {

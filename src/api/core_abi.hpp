@@ -1,6 +1,6 @@
-// What the Python extension needs of the core beyond the public C interface: regions whose names
-// and arguments are in the form of the record already, that pause, or that have no inside.
-// Exported, but no promise to anybody else: the two are built and shipped together.
+// The private ABI between the core and the Python extension: regions whose names and arguments are
+// already in the form of the record, that can be suspended, or that are complete when recorded.
+// Exported, but not public: both are built and shipped together.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -55,11 +55,11 @@ int dftracer_is_innermost(const dftracer_region* region);
 
 // The run that this process belongs to; 0 while nothing is recorded.
 std::uint64_t dftracer_run_id(void);
-// This process has children that it did not fork itself: at its end it looks for what they left.
+// This process has children that it did not fork itself: at its end it recovers what they left.
 void dftracer_has_children(void);
 
 // An event that another tracer of this process saw, as the record has it. The thread may be a lane
-// beside a thread; level and parent are among the events told in this way.
+// beside a thread; level and parent refer to events recorded in this way.
 struct dftracer_foreign {
   std::uint64_t id;
   std::uint64_t parent;
@@ -72,7 +72,7 @@ std::uint64_t dftracer_new_id(void);  // 0 while nothing is recorded
 void dftracer_foreign_with(const dftracer_foreign* event, dftracer_names* names, const void* args,
                            std::size_t size);
 void dftracer_name_lane(std::uint32_t thread, const char* name, std::size_t size);
-// How far the trace's clock is ahead of CLOCK_REALTIME now: what another tracer's times lack.
+// How far the trace's clock is ahead of CLOCK_REALTIME now: to be added to another tracer's times.
 std::int64_t dftracer_ahead_ns(void);
 // The file of this process, without a 0 at its end; its length, 0 while nothing is recorded.
 std::size_t dftracer_trace_path(char* to, std::size_t size);

@@ -127,8 +127,8 @@ constexpr bool is_category(std::string_view category) {
   return false;
 }
 
-// By category and function: kNone for a category that is none of these, and kMetadata for a function
-// that is not in the table.
+// By category and function: kNone for a category that is none of these, and kMetadata for a
+// function that is not in the table.
 constexpr Call call_of(std::string_view category, std::string_view name) {
   if (!is_category(category)) return {};
   const auto* found = std::lower_bound(

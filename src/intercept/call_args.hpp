@@ -1,5 +1,5 @@
-// The arguments of one call, in the form of the record. Filled by call_record.hpp after the call, on
-// the thread that made it.
+// The arguments of one call, in the form of the record. Filled by call_record.hpp after the call,
+// on the thread that made it.
 #pragma once
 #include <sys/types.h>
 

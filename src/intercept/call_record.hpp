@@ -13,12 +13,13 @@ namespace dft::intercept {
 // Records a call under its row's name.
 void emit(buffer::ThreadState* t, std::size_t row, std::uint64_t start, std::uint64_t end,
           CallArgs& args) noexcept;
-// Records an event of category POSIX under a name that is not a row's. The caller keeps its id, 0 at
-// first.
+// Records an event of category POSIX under a name that is not a row's. The caller keeps its id,
+// 0 at first.
 void emit_as(std::atomic<std::uint32_t>& id, const char* name, buffer::ThreadState* t,
              std::uint64_t start, std::uint64_t end, CallArgs& args) noexcept;
 
-// Interns the keys and categories. False if the name table is full. Called when interception begins.
+// Interns the keys and categories. False if the name table is full. Called when
+// interception begins.
 bool intern_ids() noexcept;
 
 // Interns the shape of a row's short records, which says what their words mean.
@@ -57,8 +58,8 @@ inline void put_field(buffer::ThreadState& t, CallArgs& args, const SecondFd& f)
   put_file(t, args, f.key, *file_of(f.fd), f.fd);
 }
 
-// The general record: arguments of all kinds, files that the trace does not know yet, calls made by a
-// signal handler.
+// The general record: arguments of all kinds, files that the trace does not know yet, calls made by
+// a signal handler.
 template <auto row, class R, class... F>
 [[gnu::noinline, gnu::cold]] void record_slowly(buffer::ThreadState& t, File* file, int fd,
                                                 std::uint64_t start, std::uint64_t end, R ret,
@@ -77,8 +78,8 @@ template <auto row, class R, class... F>
   emit(&t, index_of(row), start, end, args);
 }
 
-// Stores eight bytes at a time, as the sink reads them: a load wider than the stores before it would
-// stall on store forwarding.
+// Stores eight bytes at a time, as the sink reads them: a load wider than the stores before it
+// would stall on store forwarding.
 class Words {
  public:
   explicit Words(std::byte* at) : at_(at) {}
@@ -96,8 +97,8 @@ static_assert(offsetof(record::Call, kind) == 4 && offsetof(record::Call, flags)
               offsetof(record::Call, duration) == 12 && offsetof(record::Call, id) == 16 &&
               offsetof(record::Call, start) == 24);
 
-// The short record of a call with numbers only, straight into the thread's chunk. False if something
-// unusual is in the way; nothing is written then.
+// The short record of a call with numbers only, straight into the thread's chunk. False if
+// something unusual is in the way; nothing is written then.
 template <auto row, bool kHasFile, class R, class... F>
 [[gnu::always_inline]] inline bool record_quickly(buffer::ThreadState& t, std::uint64_t hash,
                                                   std::uint64_t start, std::uint64_t end, R ret,

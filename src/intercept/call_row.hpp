@@ -17,9 +17,9 @@ enum class Category : std::uint8_t {
   kCount
 };
 
-// Which libc a call goes to: the program's own, or that of another link-map namespace (dlmopen.hpp),
-// with other functions, other streams and another errno. The wrappers are compiled for both, from the
-// same sources.
+// Which libc a call goes to: the program's own, or that of another link-map namespace
+// (dlmopen.hpp), with other functions, other streams and another errno. The wrappers are compiled
+// for both, from the same sources.
 enum class Libc : std::uint8_t { kOwn, kOther };
 template <Libc>
 struct RowsOf {

@@ -56,8 +56,8 @@ inline int descriptor_of(DIR* stream) noexcept { return stream != nullptr ? ::di
 inline bool kernel_reads(const char* path) noexcept {
   return path != nullptr && sys::call(SYS_faccessat, AT_FDCWD, path, 0) != -EFAULT;
 }
-// Errors that the kernel reports only after it has read the path. Others, such as EINVAL for a wrong
-// flag, may come before.
+// Errors that the kernel reports only after it has read the path. Others, such as EINVAL for a
+// wrong flag, may come before.
 constexpr bool follows_reading(int error) {
   return error == ENOENT || error == EEXIST || error == ENOTDIR || error == EACCES ||
          error == EISDIR || error == ENOTEMPTY || error == ENODATA || error == EROFS;

@@ -8,17 +8,17 @@
 
 #if defined(__x86_64__)
 
-// From the entry on: the number of the name space, and below 16 bits the row. Read by the wrapper
-// whenever it goes to its libc. A signal handler, or a function that libc calls back, may come from
-// a third name space and leave its own there; the call then fails or succeeds all the same, but in
-// a libc whose errno the caller does not see. Nothing is held across calls that could tell.
+// Set by the entry: the number of the namespace, and in the low 16 bits the row. Read by the
+// wrapper when it calls its libc. A signal handler or a callback may come from a third namespace
+// and overwrite it; the call then runs in a libc whose errno the caller does not see. There is no
+// per-call state that could prevent this.
 extern "C" {
 [[gnu::visibility("hidden"),
   gnu::tls_model("initial-exec")]] extern thread_local std::uint32_t dftracer_other_call;
 thread_local constinit std::uint32_t dftracer_other_call = 0;
 }
 
-// The entries, 16 bytes each: for each name space all rows.
+// The entries, 16 bytes each: all rows of each namespace.
 asm(".set dftracer_rows, 0");
 #define DFT_ROW(category, symbol, shown) asm(".set dftracer_rows, dftracer_rows + 1");
 #include "format/calls.def"
@@ -65,7 +65,8 @@ OtherLibc g_others[kMostOthers + 1];
 
 OtherLibc& of_this_call() noexcept { return g_others[dftracer_other_call >> 16]; }
 
-// What others get under this name in a name space: its libc's, or that of the first that has it.
+// The function that a namespace resolves this name to: its libc's, or the first object's
+// that has it.
 struct Offers {
   const link_map* objects;
   Object libc;
@@ -79,9 +80,8 @@ struct Offers {
   }
 };
 
-// All of them each time: the number of a name space is given again. The loader is not asked: it is
-// locked, and to ask it for a name space that has just gone would leave it so for ever (glibc's
-// dlmopen fails without unlocking).
+// All of them each time: glibc reuses the numbers of namespaces. Not through dlmopen or dlsym: the
+// loader is locked, and glibc's dlmopen fails without unlocking if the namespace has just gone.
 void meet(OtherLibc& libc, const link_map* objects) noexcept {
   Offers offers{objects, {}};
   const bool has_libc = describe_libc(objects, offers.libc);

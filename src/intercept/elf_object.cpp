@@ -6,8 +6,7 @@ namespace dft::intercept {
 
 namespace {
 
-// The loader has made the addresses in the dynamic section absolute, except in the kernel's own
-// object.
+// The loader has made the addresses in the dynamic section absolute, except in the vDSO.
 bool read_dynamic(const ElfW(Dyn) * dynamic, Object& object) noexcept {
   const auto address = [&](ElfW(Addr) value) {
     return value < object.base ? object.base + value : value;
@@ -87,7 +86,7 @@ bool describe_libc(const link_map* objects, Object& libc) noexcept {
   return false;
 }
 
-// Libraries begin with their header; the kernel is asked, in case one does not.
+// Libraries begin with their ELF header. The kernel checks the address, in case one does not.
 bool describe(const link_map& map, Object& object) noexcept {
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map.l_addr);
   if (!kernel_reads(reinterpret_cast<const char*>(header)) ||
@@ -101,7 +100,7 @@ bool describe(const link_map& map, Object& object) noexcept {
 }
 
 void* Object::function_at(std::uint32_t index, const char* name) const noexcept {
-  constexpr unsigned kHidden = 0x8000;  // an older version, for those who were linked to it
+  constexpr unsigned kHidden = 0x8000;  // an older version of the symbol
   const ElfW(Sym) & symbol = symbols[index];
   const bool usable = symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 &&
                       ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&

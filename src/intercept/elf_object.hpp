@@ -1,5 +1,5 @@
-// A loaded object: what it imports, and what it offers. Read straight from its memory, so that it
-// can be done while the loader is locked.
+// A loaded ELF object: its imports and exports, read straight from its memory, so that it can be
+// done while the loader is locked.
 #pragma once
 #include <link.h>
 
@@ -10,7 +10,7 @@ namespace dft::intercept {
 
 inline constexpr std::size_t kPage = 4096;
 
-// Not by strcmp: a sanitizer may stand before libc's, and may be about to begin itself.
+// Not strcmp: a sanitizer may interpose it and not be initialized yet.
 constexpr bool is_same(const char* a, const char* b) {
   while (*a == *b && *a != '\0') {
     ++a;
@@ -29,7 +29,7 @@ struct Object {
   ElfW(Addr) relro_end;
   ElfW(Addr) begin;
   ElfW(Addr) end;
-  ElfW(Addr) own_name;              // among the names; 0: it has none
+  ElfW(Addr) own_name;              // DT_SONAME, as an offset in the string table; 0: none
   const std::uint32_t* old_hashes;  // DT_HASH
   const std::uint32_t* hashes;      // DT_GNU_HASH
   const ElfW(Half) * versions;      // of the symbols
@@ -38,18 +38,18 @@ struct Object {
     return own_name != 0 && is_same(names + own_name, name);
   }
   [[nodiscard]] bool is_libc() const { return is_called("libc.so.6"); }
-  // The function that others get from it under this name, nullptr for none. Asks nobody.
+  // The function that it exports under this name, or null. Calls no other code.
   [[nodiscard]] void* function(const char* name) const noexcept;
 
  private:
   [[nodiscard]] void* function_at(std::uint32_t index, const char* name) const noexcept;
 };
 
-// False if it is no object that can be used.
+// False if the object cannot be used.
 bool describe(const dl_phdr_info& info, Object& object) noexcept;
-// One of another name space, of which the loader tells where it is and no more.
+// An object of another namespace, of which only the load address is known.
 bool describe(const link_map& map, Object& object) noexcept;
-// Only what it offers to others, and its name. Calls nobody.
+// Only its exports and its name. Calls no other code.
 bool describe_offers(const link_map& map, Object& object) noexcept;
 // The same for the libc among these objects; false if there is none.
 bool describe_libc(const link_map* objects, Object& libc) noexcept;

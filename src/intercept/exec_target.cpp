@@ -41,7 +41,7 @@ bool read_interpreter(char* text, std::size_t n, char (&to)[256]) {
   return true;
 }
 
-// Whether a segment of notes holds the one that Go's linker writes: the id of a build.
+// Whether a PT_NOTE segment holds the build id that Go's linker writes.
 bool holds_go_note(int fd, const Elf64_Phdr& part) {
   constexpr std::uint32_t kGoBuildId = 4;
   constexpr std::uint64_t kMostNotes = 4096;
@@ -79,7 +79,7 @@ bool read_segments(int fd, const Elf64_Ehdr& header, Loading& out) {
   return out.loader[0] != '\0';
 }
 
-// The program may have given us any address: the kernel copies from it, or says that it cannot.
+// The pointer may be bad: the kernel copies from it, or fails with EFAULT.
 bool copy_from(const void* from, void* to, std::size_t n) {
   const iovec there{const_cast<void*>(from), n};
   const iovec here{to, n};
@@ -105,7 +105,7 @@ bool search_path(const char* name, char (&to)[4096]) {
 
 Untraced look_at(const char* path, int depth) {
   const int fd = sys::open(path, O_RDONLY | O_NONBLOCK);
-  if (fd < 0) return Untraced::kNo;  // if it cannot be read, the loader will say so
+  if (fd < 0) return Untraced::kNo;  // the exec will fail by itself
   struct stat info{};
   alignas(Elf64_Ehdr) char head[256];
   const bool regular = sys::status(fd, &info) == 0 && S_ISREG(info.st_mode);
@@ -151,7 +151,7 @@ bool is_preloaded(char* const* environment) noexcept {
     if (!copy_from(environment + i, &entry, sizeof entry)) return true;
     if (entry == nullptr) return false;
     if (!copy_from(entry, start, sizeof start)) continue;
-    // The whole of it can be read: it was made for this purpose.
+    // A copy of ours: the whole of it can be read.
     if (std::string_view(start, sizeof start) == kName)
       return std::strstr(entry, "libdftracer_preload") != nullptr;
   }

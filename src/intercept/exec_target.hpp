@@ -1,4 +1,5 @@
-// Whether a program that is about to be started can be traced.
+// Whether a program that is about to be executed can be traced. Called by the wrappers of exec,
+// spawn and system, on the program's threads.
 #pragma once
 #include "session/run_note.hpp"
 
@@ -9,17 +10,17 @@ namespace dft::intercept {
 session::Untraced why_untraced(const char* path, bool search, char* const* environment,
                                char (&name)[56]) noexcept;
 
-// What is known of a program before it is started, by one of the traced process's own calls.
+// What is known of a program before it is executed.
 struct Program {
   char name[56];
   session::Untraced why = session::Untraced::kNo;
-  // The loader of another C library would refuse to start it with ours.
+  // The loader of another C library, such as musl, refuses to start it with our preload library.
   bool must_not_preload = false;
 };
 Program look_at_program(const char* path, bool search, char* const* environment) noexcept;
 
-// Puts it on the run's list if it cannot be traced. In a child of vfork too: what it writes to is a
-// file.
+// Adds it to the run's list of untraced programs if it cannot be traced. Also in a child of vfork:
+// the list is in a file.
 void note_program(const Program& program) noexcept;
 
 // Whether the environment names the preload library. True as well when it cannot be read.

@@ -12,10 +12,9 @@
 namespace dft::intercept {
 namespace {
 
-// Finds a path's File by a 64-bit key, in sets of four entries, one line of memory each, or in the
-// neighbouring set. An entry
-// is two words whose exclusive-or is the key: a torn one matches nothing, so that neither side
-// needs a lock. An entry that had to give way costs a second FH record, nothing else.
+// Finds a path's File by a 64-bit key, in sets of four entries, one cache line each, or in the
+// neighboring set. An entry is two words whose exclusive-or is the key: a torn one matches nothing,
+// so that neither side needs a lock. An evicted entry costs a second FH record, nothing else.
 struct Entry {
   std::atomic<std::uint64_t> check;
   std::atomic<std::uint64_t> file;
@@ -33,8 +32,8 @@ constexpr std::uint64_t kFirstSets = 256;
 constexpr std::uint64_t kMostSets = std::uint64_t{1} << 19;
 constexpr std::uint64_t kGrowth = 8;
 
-// Paths are kept up to this much; past it a file has its hash only, and past that all further ones
-// are one.
+// Paths are kept up to this much memory. Past it a file keeps only its hash, and past the second
+// limit all further files share one entry.
 constexpr std::size_t kMostPathBytes = std::size_t{32} << 20;
 constexpr std::size_t kMostBytes = std::size_t{96} << 20;
 constexpr std::size_t kArena = std::size_t{256} << 10;
@@ -119,7 +118,7 @@ Table* new_table(std::uint64_t sets) {
   return table;
 }
 
-// The old table stays: a signal handler, or a thread, may be in the middle of a look.
+// The old table stays: a signal handler or a thread may be in the middle of a lookup.
 void grow() {
   Table* old = g_table.load();
   const std::uint64_t sets = old->mask + 1;

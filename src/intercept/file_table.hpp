@@ -1,6 +1,6 @@
-// The files that calls are about: each path interned once, and which descriptor means which.
-// Asked on the program's threads, also inside signal handlers: looking up takes no lock and no
-// stack to speak of; a new path takes the slow path.
+// The files that calls are about: each path interned once, and which descriptor is open on which.
+// Used on the program's threads, also inside signal handlers: a lookup takes no lock and little
+// stack; a new path takes the slow path.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -24,21 +24,20 @@ struct File {
 inline constexpr int kDescriptorBlock = 1024;
 inline constexpr int kDescriptorBlocks = 1024;
 using DescriptorBlock = std::atomic<File*>[kDescriptorBlock];
-// Of the lowest, which are nearly all that programs use.
+// Of the lowest descriptors, nearly all that programs use.
 [[gnu::visibility("hidden")]] extern DescriptorBlock g_first_descriptors;
 
-// What stands for a descriptor that the kernel has no name for either.
+// Stands for a descriptor that has no name in /proc either.
 extern File& g_nameless;
-// And for one that was opened outside the directories that are traced, which nobody asked more
-// about.
+// Stands for a file opened outside the traced directories, whose path is not interned.
 extern File& g_elsewhere;
 
-// Asks /proc.
+// Looks the descriptor up in /proc.
 File* discover(int fd) noexcept;
 File* look_up(int fd) noexcept;
 
-// The file that a descriptor is open on; never nullptr. One that we did not see being opened is
-// asked for in /proc.
+// The file that a descriptor is open on; never null. One whose open was not seen is looked
+// up in /proc.
 [[gnu::always_inline]] inline File* file_of(int fd) noexcept {
   if (static_cast<unsigned>(fd) < kDescriptorBlock) [[likely]] {
     File* file = g_first_descriptors[fd].load(std::memory_order_acquire);
@@ -47,16 +46,16 @@ File* look_up(int fd) noexcept;
   }
   return look_up(fd);
 }
-// Tells what a descriptor means from now on; nullptr: ask when it is used.
+// Sets the file of a descriptor; null: look it up when it is used.
 void set_file_of(int fd, File* file) noexcept;
 // `to` is a copy of `from`.
 void copy_file_of(int from, int to) noexcept;
-// For a descriptor that is about to be closed: its file, which it no longer means.
+// For a descriptor that is about to be closed: returns its file and forgets it.
 File* take_file_of(int fd) noexcept;
 void forget_descriptors(unsigned first, unsigned last) noexcept;
 
 // Relative paths begin at `directory`: a descriptor, or AT_FDCWD. Reads `path`, so only after the
-// kernel has accepted it. Never nullptr.
+// kernel has accepted it. Never null.
 File* file_at(int directory, const char* path) noexcept;
 inline File* file_at(const char* path) noexcept { return file_at(-100, path); }
 bool may_be_traced(const char* path) noexcept;

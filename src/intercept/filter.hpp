@@ -1,5 +1,5 @@
-// Which files are traced: the directories that the user named, or every file that is the program's
-// own. Set up when interception begins; asked once for each path.
+// Which files are traced: those below the configured directories, or all but those of the system
+// and the interpreter. Built when interception begins; consulted once per path.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -15,12 +15,11 @@ class Filter {
   // through a symbolic link, its real name counts as well.
   Filter(const std::vector<std::string>& directories, std::string_view cwd);
 
-  // `path` is absolute and normal, or what the kernel calls something without a path
-  // ("pipe:[7]").
+  // `path` is absolute and normal, or what the kernel calls something without a path ("pipe:[7]").
   [[nodiscard]] bool admits(std::string_view path) const noexcept;
   // Something that has no name at all.
   [[nodiscard]] bool admits_unknown() const noexcept { return mode_ != Mode::kListed; }
-  // A quick look at a path as the program gave it: false means that it is certainly not traced.
+  // A quick check of a path as the program passed it: false means certainly not traced.
   [[nodiscard]] bool may_admit(const char* path) const noexcept {
     if (mode_ != Mode::kListed || path[0] != '/') return true;
     for (const std::string& directory : directories_) {

@@ -1,4 +1,5 @@
-// Where calls go when we have seen them.
+// Finds the next (real) definition of each intercepted function: the next interposer's, or libc's.
+// On the thread that makes the first call, or when interception begins.
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 
@@ -7,7 +8,7 @@
 #include "intercept/link_namespaces.hpp"
 #include "intercept/wrapper_list.hpp"
 
-// In the preload library. It is not there when the program itself has started the tracer.
+// In the preload library; null if the program starts the tracer itself.
 extern "C" const char dftracer_preload_here __attribute__((weak));
 
 namespace dft::intercept {
@@ -25,9 +26,8 @@ bool have_our_libc(const link_map* objects) noexcept {
          libc.function("gnu_get_libc_version") == reinterpret_cast<void*>(&::gnu_get_libc_version);
 }
 
-// The objects of the name space that we are in, in the order in which the loader searches them;
-// what it tells debuggers. Nobody is called for it: dl_iterate_phdr may be a sanitizer's, which is
-// about to begin itself.
+// The objects of our namespace in the loader's search order, from the list for debuggers. Not
+// dl_iterate_phdr: a sanitizer may interpose it and not be initialized yet.
 const link_map* own_objects() noexcept {
   for (const Space* space = first_space(); space != nullptr; space = next_space(space))
     if (have_our_libc(space->common.r_map)) return space->common.r_map;
@@ -38,9 +38,9 @@ bool is_preload_library(const Object& object) noexcept {
   return object.is_called("libdftracer_preload.so");
 }
 
-// Shows `look` other interposers, from behind the preload library if there is one, and libc in the
-// end, until it says that it has seen enough. They stay as long as the process, so nothing is
-// locked. A preload library that somebody has loaded himself is behind libc.
+// Calls `look` for each object behind the preload library, if there is one, up to libc, until it
+// returns true. These objects stay as long as the process, so no lock is needed. A preload library
+// that was loaded by dlopen comes after libc.
 template <class Look>
 void search(Look look) noexcept {
   bool begun = !is_preload();
@@ -52,8 +52,8 @@ void search(Look look) noexcept {
   }
 }
 
-// A function of a library behind libc. It may have been loaded for those who asked for it only, as
-// extensions of Python bring libaio with them. Others may go meanwhile: the loader is locked.
+// A function of a library behind libc, possibly loaded with RTLD_LOCAL, as Python extensions bring
+// libaio along. Objects there may be unloaded meanwhile: the loader is locked.
 struct LateFunction {
   const char* symbol;
   void* found;
@@ -76,14 +76,13 @@ int look_for_late(dl_phdr_info* info, std::size_t, void* data) {
 void* find_late(const char* symbol) noexcept {
   LateFunction late{symbol, nullptr, nullptr, false};
   ::dl_iterate_phdr(look_for_late, &late);
-  if (late.found != nullptr) ::dlopen(late.path, RTLD_LAZY | RTLD_NOLOAD);  // it must stay
+  if (late.found != nullptr) ::dlopen(late.path, RTLD_LAZY | RTLD_NOLOAD);  // keeps it loaded
   return late.found;
 }
 
 }  // namespace
 
-// Not by dlsym: it would free the text that the program has from dlerror(), or the error that it
-// has yet to ask for.
+// Not dlsym: it would clear the program's pending dlerror() state.
 void* find_real(OwnRow row) noexcept {
   const SlowPath slow;
   const char* symbol = kWrappers[index_of(row)].symbol;

@@ -55,7 +55,7 @@ constexpr unsigned kPointer = R_AARCH64_ABS64;
 #error "import tables of this architecture are not known"
 #endif
 
-// Makes the page of a slot that the loader has protected writable for as long as it lives.
+// RAII: makes the page of a GOT slot that RELRO has protected writable.
 class Writable {
  public:
   Writable(const Object& object, ElfW(Addr) slot) {
@@ -77,11 +77,11 @@ class Writable {
   bool failed_ = false;
 };
 
-// The name space of an object, by its number: 0 is the program's own.
+// The number of an object's namespace: 0 is the program's own.
 using SpaceNumber = unsigned;
 
 struct Ways {
-  ElfW(Addr) real;  // 0: nobody knows it yet
+  ElfW(Addr) real;  // 0: not looked up yet
   ElfW(Addr) wrapper;
 };
 Ways ways_of(SpaceNumber space, std::size_t row) {
@@ -97,8 +97,8 @@ void exchange(const Object& object, ElfW(Addr) slot, const Ways& ways, bool patc
   auto* place = reinterpret_cast<std::atomic<ElfW(Addr)>*>(slot);
   const ElfW(Addr) now = place->load(std::memory_order_relaxed);
   if (patching) {
-    // Bound to the real function, or not yet bound at all. Bound to something else, it is none of
-    // ours: the object brings its own.
+    // Only a slot bound to the real function, or not yet bound. One bound to anything else belongs
+    // to another interposer.
     const bool unbound = now >= object.begin && now < object.end;
     if (now != ways.real && !unbound) return;
   } else if (now != ways.wrapper) {
@@ -140,7 +140,7 @@ void walk(const Object& object, SpaceNumber space, Walk& what) {
 
 void look_at(const Object& object, SpaceNumber space, Walk& what) {
   if (what.own >= object.begin && what.own < object.end) return;
-  if (space != 0 && object.is_called("libdftracer_core.so")) return;  // with a state of its own
+  if (space != 0 && object.is_called("libdftracer_core.so")) return;  // has its own state
   walk(object, space, what);
 }
 
@@ -177,7 +177,7 @@ std::bitset<kRows> each_object(bool patching, Which which) {
 
 Lock g_lock;
 bool g_patched = false;
-std::atomic<Which> g_stale{Which::kNone};  // where a library may have come that nobody looked at
+std::atomic<Which> g_stale{Which::kNone};  // where a library may have been loaded unpatched
 
 bool is_watching() {
   return g_watched[static_cast<std::size_t>(Category::POSIX)].load(std::memory_order_relaxed) ||
@@ -186,8 +186,8 @@ bool is_watching() {
 
 }  // namespace
 
-// Functions that nobody knows yet are found while nothing is locked: the loader is asked to keep
-// their library, and another thread may be inside of it, in a constructor that asks us in turn.
+// Unknown functions are looked up with no lock held: find_real() calls the loader, and another
+// thread may be inside it, in a constructor that calls a wrapper.
 void patch_objects(Which which) noexcept {
   if (which == Which::kOthers && !has_others()) return;
   for (bool again = true; again;) {
@@ -213,8 +213,8 @@ namespace {
 
 bool may_follow() { return t_slow == 0 && is_watching() && !in_vfork_child(); }
 
-// The loader needs to know its caller for a name without a directory, which it looks for along the
-// caller's search path, and for one with a `$`.
+// The loader needs its caller for a name without a directory, which it searches along the caller's
+// RUNPATH, and for one with a `$` token.
 bool needs_caller(const char* file) {
   return std::strchr(file, '/') == nullptr || std::strchr(file, '$') != nullptr;
 }
@@ -229,8 +229,8 @@ void expect_library(Which which) noexcept {
   }
 }
 
-// With the preload library, only objects that are told to bind to their own libraries first come
-// past it.
+// With the preload library, only objects that bind to their own libraries first
+// (RTLD_DEEPBIND) escape it.
 bool can_follow_dlopen(const char* file, int mode) noexcept {
   if (!may_follow()) return false;
   if (file == nullptr || (is_preload() && (mode & RTLD_DEEPBIND) == 0)) return false;
@@ -246,7 +246,7 @@ bool can_follow_dlmopen(const char* file) noexcept {
   return false;
 }
 
-// Whoever loads a library asks for its functions before they are called.
+// A program looks up a library's functions by dlsym before it calls them.
 void before_dlsym() noexcept {
   if (g_stale.load(std::memory_order_relaxed) == Which::kNone || !may_follow()) return;
   SlowPath slow;

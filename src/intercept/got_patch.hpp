@@ -1,28 +1,28 @@
-// Rewriting the import tables of loaded objects, so that a program which starts the tracer itself
-// is intercepted without the preload library, and name spaces of their own are with it. Under the
-// loader's lock, on the thread that begins or that loaded a library.
+// Rewrites the GOT of loaded objects: all of them if the program starts the tracer itself, without
+// the preload library, and those of other link-map namespaces in any case. Under the loader's lock,
+// on the thread that begins interception or that loaded a library.
 #pragma once
 
 namespace dft::intercept {
 
-// Objects of name spaces that dlmopen has made, or these and the program's own.
+// The objects of namespaces that dlmopen has made, or these and the program's own.
 enum class Which : int { kNone, kOthers, kAll };
-// Where the preload library does not reach: everywhere, if there is none.
+// The objects that the preload library does not reach: all, if there is none.
 Which unpreloaded() noexcept;
 
-// Sends every import of an intercepted function to its wrapper, in the objects that are loaded now.
+// Patches every import of an intercepted function in the objects that are loaded now.
 void patch_objects(Which which) noexcept;
-// Sends them back to the real functions.
+// Restores the real functions.
 void restore_objects() noexcept;
 
-// Whether a library can be loaded on the caller's behalf without the loader noticing, and needs to
-// be looked at afterwards.
+// Whether the wrapper may call dlopen itself, so that it can patch the library afterwards: not if
+// the loader needs to see the caller's return address.
 bool can_follow_dlopen(const char* file, int mode) noexcept;
 void* followed_dlopen(const char* file, int mode);
-// The same with a name space.
+// The same for dlmopen.
 bool can_follow_dlmopen(const char* file) noexcept;
 void* followed_dlmopen(long space, const char* file, int mode);
-// A library is about to be loaded unobserved, and is looked at when somebody asks for a function.
+// A library is about to be loaded by a jump to the loader: it is patched at the next dlsym.
 void expect_library(Which which) noexcept;
 void before_dlsym() noexcept;
 

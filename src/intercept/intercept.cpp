@@ -24,8 +24,8 @@ DFT_HOT constinit std::atomic<bool> g_decided{false};
 
 namespace {
 
-// Another allocator may be calling from the middle of its own beginning, and beginning ourselves
-// takes memory.
+// Starting a session allocates, and another allocator may be making this call in the middle of
+// its own initialization.
 bool is_libcs_allocator() {
   Dl_info allocator;
   Dl_info libc;
@@ -37,7 +37,7 @@ bool is_libcs_allocator() {
 
 }  // namespace
 
-// libc fills in the environment when it is ready for others.
+// libc sets `environ` when it is initialized.
 bool begin_early(Category category) noexcept {
   if (!is_preload() || environ == nullptr) return false;
   const sys::KeepErrno keep;
@@ -53,7 +53,7 @@ bool is_first_to_begin() noexcept { return !g_decided.exchange(true); }
 
 namespace {
 
-// What signal handlers call is found beforehand: the loader's functions are not made for them.
+// Looked up in advance, because signal handlers call them, and the loader is not async-signal-safe.
 constexpr Row kUsedByHandlers[] = {
     Row::read,   Row::write, Row::open, Row::open64, Row::openat, Row::close,   Row::lseek,
     Row::fstat,  Row::stat,  Row::dup,  Row::dup2,   Row::fcntl,  Row::fcntl64, Row::pipe,
@@ -64,10 +64,11 @@ const Filter* make_filter(const session::Config& config) {
   char cwd[4096];
   const long n = sys::call(SYS_getcwd, cwd, sizeof cwd);
   const std::string_view here(cwd, n > 1 ? static_cast<std::size_t>(n) - 1 : 0);
-  return new Filter(config.data_dirs, here);  // threads may look at it as long as the process lives
+  return new Filter(config.data_dirs,
+                    here);  // never freed: threads may use it until the process ends
 }
 
-// Without arguments every record goes the general way.
+// Without arguments there are no short records.
 void forget_shapes() {
   for (RowState& row : g_row_state) {
     row.shape[0].store(0);

@@ -1,5 +1,5 @@
-// Interception as a whole: when it begins and ends.
-// Called by the bindings around a session, and by the preload library's constructor.
+// Interception as a whole: when it begins and ends. Called by the C API around a session, and by
+// the preload library's constructor.
 #pragma once
 
 namespace dft::intercept {
@@ -7,11 +7,11 @@ namespace dft::intercept {
 // After a session has started: calls are recorded from now on, as its settings say. Without the
 // preload library the import tables of all loaded objects are rewritten.
 void begin() noexcept;
-// The session has stopped: everything is as it was.
+// The session has stopped: undoes begin().
 void end() noexcept;
-// The preload library's constructor and the first call before it both ask to begin; once is enough.
+// True once: for the preload library's constructor, or for the first call before it.
 bool is_first_to_begin() noexcept;
-// The preload library is there.
+// Whether the preload library is loaded.
 bool is_preload() noexcept;
 
 }  // namespace dft::intercept

@@ -1,5 +1,5 @@
-// The name spaces of a process, as the loader tells debuggers: the program's own, and since glibc
-// 2.35 each that dlmopen has made. They are never taken away, but may be empty.
+// The link-map namespaces of a process, as the loader lists them for debuggers: the program's own,
+// and since glibc 2.35 each that dlmopen has made. They are never taken away, but may be empty.
 #pragma once
 #include <link.h>
 

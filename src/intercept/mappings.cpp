@@ -7,7 +7,7 @@
 namespace dft::intercept {
 namespace {
 
-// A program that maps more files at once than this has its further ones not told from memory.
+// Further files mapped at the same time are treated as memory.
 constexpr std::size_t kMost = 4096;
 struct Mapping {
   std::atomic<std::uintptr_t> begin;

@@ -1,5 +1,5 @@
-// Which files are mapped where, so that calls about memory can be told from calls about files.
-// Asked on the program's threads.
+// Which files are mapped where, to tell calls about files from calls about memory. Used on
+// the program's threads.
 #pragma once
 #include <cstddef>
 
@@ -10,7 +10,7 @@ namespace dft::intercept {
 void remember_mapping(const void* at, std::size_t length, File* file) noexcept;
 // The file that is mapped at this address, or nullptr.
 File* mapped_file(const void* at) noexcept;
-// These addresses hold something else now.
+// The mapping is gone, or replaced.
 void forget_mapping(const void* at, std::size_t length) noexcept;
 
 }  // namespace dft::intercept

@@ -29,8 +29,8 @@ bool begin_early(Category category) noexcept;
   if (moved.written != 0) Tally::add(t.tally->written, moved.written);
 }
 
-// The probes are not noexcept: read() is a cancellation point, and a cancelled thread unwinds through
-// these frames. errno stays as the real call left it.
+// The probes are not noexcept: read() is a cancellation point, and a cancelled thread unwinds
+// through these frames. errno stays as the real call left it.
 
 [[gnu::always_inline]] inline void count_call(buffer::ThreadState& t, const Moved& moved) noexcept {
   buffer::Tally::add(t.tally->recorded, 1);

@@ -1,4 +1,5 @@
-// The beginnings and ends of processes, seen from inside.
+// What the wrappers of processes and of syscall() share: vfork, exit, sandboxes and credentials. On
+// the program's threads.
 #pragma once
 #include "intercept/vfork.hpp"
 #include "session/session.hpp"
@@ -7,21 +8,21 @@ namespace dft::intercept {
 
 // On the thread that is about to call vfork.
 void before_vfork() noexcept;
-// The process leaves without running its destructors.
+// The process exits without running its destructors.
 void process_leaves() noexcept;
 
-// The process is about to forbid itself what the tracer needs: what was recorded is written, and
-// nothing is recorded from then on.
+// The process is about to enter a sandbox that forbids what the tracer needs: writes what was
+// recorded, and stops recording.
 void enters_sandbox() noexcept;
-// A call that changes what all threads of the process must have in common. A child of vfork has
-// none of ours, and must not send its parent's away.
+// Makes a call that must affect all threads of the process, while ours is away. A child of vfork
+// has no thread of ours, and must not stop its parent's.
 template <class Call>
 auto call_alone(Call call) {
   if (in_vfork_child()) return call();
   const session::Alone alone;
   return call();
 }
-// One of them, after which the process acts for this user.
+// The same for a call that gives the process to this user.
 template <class Call>
 auto call_as(unsigned user, Call call) {
   if (!in_vfork_child()) session::will_become(user);

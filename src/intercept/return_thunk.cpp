@@ -12,8 +12,8 @@ DFT_HOT constinit bool dftracer_jumps_back = false;
 
 #if defined(__x86_64__)
 
-// By the name that the compiler gives it. The register is one that no return value is in, and that
-// no caller expects to keep.
+// The name is the one that -mfunction-return=thunk-extern refers to. rcx holds no return value and
+// is not preserved across calls.
 asm(R"(
   .text
   .p2align 6
@@ -41,7 +41,7 @@ __x86_return_thunk:
 namespace dft::intercept {
 namespace {
 
-// A second stack, which only calls and returns may change.
+// CET shadow stack, which only calls and returns may change.
 bool has_shadow_stack() {
 #if defined(__x86_64__)
   unsigned long pointer = 0;

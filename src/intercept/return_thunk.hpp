@@ -1,10 +1,9 @@
-// How a wrapper returns to the program.
+// How a wrapper returns to the program: by a jump where returns are always mispredicted.
 #pragma once
 
-// Some kernels guard against what a processor's return predictor can be made to do, in a way that
-// leaves nothing in it for the program: after a system call every return is predicted wrongly, the
-// wrapper's as well. Where that is so, wrappers jump back; jumps are predicted by another part of
-// the processor.
+// Some kernels flush the return stack buffer on a system call, as a mitigation of return-predictor
+// attacks: then every return after a system call is mispredicted, the wrapper's as well. There,
+// wrappers jump back through a register, which the indirect-branch predictor handles.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__CET__)
 #define DFT_RETURNS [[gnu::function_return("thunk-extern")]]
 #else
@@ -13,7 +12,7 @@
 
 namespace dft::intercept {
 
-// Looks at the machine, once.
+// Detects it, once.
 void choose_way_back() noexcept;
 
 }  // namespace dft::intercept

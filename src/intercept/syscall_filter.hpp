@@ -1,5 +1,5 @@
-// Which of the calls that a program makes through syscall() are looked at: dftracer_wanted_calls, one
-// byte per number, which the entry of syscall() reads (tail_calls.cpp).
+// Which of the calls that a program makes through syscall() are looked at: dftracer_wanted_calls,
+// one byte per number, which the entry of syscall() reads (tail_calls.cpp).
 #pragma once
 
 namespace dft::intercept {

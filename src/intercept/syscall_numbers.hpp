@@ -1,5 +1,5 @@
-// The numbers of the system calls in the table of calls, also of those that a machine does not have:
-// aarch64 has only the *at forms. These get numbers that no program passes to syscall().
+// The numbers of the system calls in the table of calls, also of those that a machine does not
+// have: aarch64 has only the *at forms. These get numbers that no program passes to syscall().
 #pragma once
 #include <sys/syscall.h>
 

@@ -1,4 +1,4 @@
-// Entries that cannot be functions of C++: they must leave the caller's frame as they found it.
+// Entries written in assembly, because they must leave the caller's frame as they found it.
 #include <dlfcn.h>
 
 #include "intercept/got_patch.hpp"
@@ -8,16 +8,15 @@
 
 using namespace dft::intercept;  // NOLINT: as in wrap_table.cpp
 
-// vfork returns twice on one stack: whatever the wrapper had there would be gone the second time.
-// So the event is recorded before, and the real function is jumped to.
+// vfork returns twice on one stack: a wrapper's frame would be overwritten by the second return. So
+// the event is recorded before, and the entry jumps to the real function.
 extern "C" void* DFT_WRAPPER(before_vfork)() {
   before_vfork();
   return reinterpret_cast<void*>(real<pid_t()>(Row::vfork));
 }
 
-// dlopen looks at its return address to see who calls, whose search path and whose name space
-// count. So it is jumped to as well, unless the name is one for which that does not matter; then
-// the wrapper can act afterwards.
+// dlopen uses its return address to find the caller's search path and namespace. So the entry jumps
+// to it, unless neither matters for the name; then the wrapper can act afterwards.
 extern "C" void* DFT_WRAPPER(before_dlopen)(const char* file, int mode) {
   if constexpr (kIsOwn<Row::dlopen>) {
     if (can_follow_dlopen(file, mode)) return reinterpret_cast<void*>(followed_dlopen);
@@ -27,7 +26,7 @@ extern "C" void* DFT_WRAPPER(before_dlopen)(const char* file, int mode) {
   return reinterpret_cast<void*>(real<void*(const char*, int)>(Row::dlopen));
 }
 
-// Who calls dlmopen matters for the search path only.
+// dlmopen uses its return address for the search path only.
 extern "C" void* DFT_WRAPPER(before_dlmopen)(Lmid_t, const char* file) {
   if constexpr (kIsOwn<Row::dlmopen>) {
     if (can_follow_dlmopen(file)) return reinterpret_cast<void*>(followed_dlmopen);
@@ -37,7 +36,7 @@ extern "C" void* DFT_WRAPPER(before_dlmopen)(Lmid_t, const char* file) {
   return reinterpret_cast<void*>(real<void*(Lmid_t, const char*, int)>(Row::dlmopen));
 }
 
-// dlsym looks at its return address, too.
+// dlsym uses its return address, too.
 extern "C" void* DFT_WRAPPER(before_dlsym)() {
   before_dlsym();
   return reinterpret_cast<void*>(real<void*(void*, const char*)>(Row::dlsym));
@@ -50,7 +49,7 @@ extern "C" void* DFT_WRAPPER(real_syscall)() {
 
 #if defined(__x86_64__)
 
-// The hot ones of other kinds of system calls, futex among them, pass by after a look at a table.
+// Hot system calls that are not recorded, such as futex, pass after one table lookup.
 asm(R"(
   .macro dftracer_function name
   .text

@@ -1,5 +1,5 @@
 // A child of vfork runs in its parent's memory, on its parent's stack and thread-locals, until it
-// execs. Asked before anything that belongs to the process, and not to its memory, is changed.
+// execs. Check this before changing anything that belongs to the process rather than to its memory.
 #pragma once
 #include "base/lock.hpp"
 

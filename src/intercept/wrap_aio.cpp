@@ -1,5 +1,5 @@
-// Wrappers written by hand: asynchronous I/O of POSIX (aio_*) and of libaio (io_*). Submission records
-// what was requested, completion what came of it.
+// Wrappers written by hand: asynchronous I/O of POSIX (aio_*) and of libaio (io_*). Submission
+// records what was requested, completion what came of it.
 #include <aio.h>
 #include <linux/aio_abi.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kMayBe = [] { return true; };
 
-// glibc notes in the request what it is, with a mark for those of 64 bits.
+// glibc stores the operation in the request, with a flag for 64-bit requests.
 Moved returned(const aiocb& request, ssize_t ret) {
   const int opcode = request.aio_lio_opcode & 127;
   return opcode == LIO_WRITE ? writes(ret) : opcode == LIO_READ ? reads(ret) : moves_nothing();
@@ -66,7 +66,7 @@ DFT_AIO_RETURN(aio_return64)
 DFT_LIO(lio_listio)
 DFT_LIO(lio_listio64)
 
-// libaio's functions return the reason of a failure as a negative number.
+// libaio's functions return -errno.
 extern "C" int DFT_WRAPPER(io_submit)(void* context, long nr, iocb** requests) {
   const auto find = [&](bool& traced) {
     File* file = nr > 0 ? file_of(static_cast<int>(requests[0]->aio_fildes)) : &g_nameless;
@@ -90,7 +90,7 @@ extern "C" int DFT_WRAPPER(io_submit)(void* context, long nr, iocb** requests) {
 
 namespace {
 
-// What the completions that one call hands over came to, by file.
+// What the completions of one call add up to, by file.
 struct Collected {
   struct Of {
     File* file;
@@ -127,8 +127,8 @@ struct Collected {
     of[at].moved.written += written ? writes(result).written : 0;
   }
 
-  // A program may have freed its requests, which the kernel has copied: they are read as the kernel
-  // reads memory, without harm if it is gone.
+  // The program may have freed its requests, which the kernel has copied: process_vm_readv fails
+  // where a plain read would crash.
   void add_all(const io_event* events, int number) {
     constexpr int kAtOnce = 16;
     iocb requests[kAtOnce];
@@ -162,8 +162,8 @@ void put_lengths(CallArgs& args, const Collected& collected, const Collected::Of
   args.put(Key::write_len, record::ArgType::kInt, one.moved.written);
 }
 
-// The call itself is recorded with the first file. Each further one has a record of its own behind
-// it, without a duration, so that the call counts once.
+// The call is recorded with the first file. Each further file has a record of its own without a
+// duration, so that the call counts once.
 template <Row row, class Call>
 int collect(Call call, long min_nr, long nr, const void* events) {
   if (watch(Category::POSIX) == nullptr) return call();

@@ -4,7 +4,7 @@
 
 using namespace dft::intercept;  // NOLINT: as in wrap_table.cpp
 
-// The third argument is read whether the caller gave one or not, and passed on as it is.
+// The third argument is passed on whether the caller gave one or not: it is in a register.
 #define DFT_OPEN(symbol)                                                                     \
   extern "C" int DFT_WRAPPER(symbol)(const char* path, int flags, mode_t mode) {             \
     const OpenFlags open{flags, mode};                                                       \
@@ -42,7 +42,7 @@ DFT_OPENAT(__openat64_2)
 DFT_CREAT(creat)
 DFT_CREAT(creat64)
 
-// The template holds the name that was chosen once the call has succeeded.
+// Once the call has succeeded, the template holds the chosen name.
 #define DFT_TEMPORARY(symbol, params, args, ...)                              \
   extern "C" int DFT_WRAPPER(symbol) params {                                 \
     return open_path<Row::symbol, Category::POSIX>(                           \
@@ -60,7 +60,7 @@ DFT_TEMPORARY(mkostemps, (char* path, int suffixlen, int flags), (path, suffixle
 DFT_TEMPORARY(mkostemps64, (char* path, int suffixlen, int flags), (path, suffixlen, flags),
               DFT_NUM(suffixlen), DFT_NUM(flags))
 
-// FdPair whose names only the kernel knows: they are asked for when they are first used.
+// Descriptors whose names only the kernel knows: they are looked up when they are first used.
 #define DFT_UNNAMED(symbol, params, args, fd, ...)                               \
   extern "C" int DFT_WRAPPER(symbol) params {                                    \
     const int result = DFT_PROBE(POSIX, symbol, int, params, args, on_unnamed(), \
@@ -78,8 +78,8 @@ DFT_UNNAMED(__pipe, (int* fds), (fds), (set_file_of(fds[1], nullptr), fds[0]))
 DFT_UNNAMED(pipe2, (int* fds, int flags), (fds, flags), (set_file_of(fds[1], nullptr), fds[0]),
             DFT_NUM(flags))
 
-// ---- Closing. What a descriptor meant is forgotten before it is free for others, and also while
-// nobody watches.
+// ---- Closing. A descriptor's file is forgotten before its number is free for reuse, and also
+// while the category is off.
 
 extern "C" int DFT_WRAPPER(close)(int fd) {
   return close_call<Row::close, Category::POSIX>(fd,
@@ -195,7 +195,7 @@ DFT_FOPEN(fopen)
 DFT_FOPEN(fopen64)
 DFT_FOPEN(_IO_fopen)
 
-// Without a path it is the same file in another mode.
+// Without a path, the same file is reopened in another mode.
 #define DFT_FREOPEN(symbol)                                                                        \
   extern "C" FILE* DFT_WRAPPER(symbol)(const char* path, const char* mode, FILE* stream) {         \
     const auto call = [&] {                                                                        \

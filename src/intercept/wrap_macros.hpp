@@ -111,8 +111,8 @@ template <class R, class T>
 
 }  // namespace dft::intercept
 
-// The common form of a wrapper, also of one written by hand, which states the bytes that the
-// kernel counts.
+// The common form of a wrapper, also of one written by hand, which states the bytes that
+// the kernel counts.
 #define DFT_PROBE_WITH(category, symbol, R, parameters, arguments, about, ...)                 \
   give<R>(probe<Row::symbol, Category::category>(                                              \
       about,                                                                                   \

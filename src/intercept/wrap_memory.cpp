@@ -8,8 +8,7 @@ using namespace dft::intercept;  // NOLINT: as in wrap_table.cpp
 
 namespace {
 
-// A queue of requests that the kernel takes from memory: what goes that way is not seen, so that it
-// is there is always recorded.
+// An io_uring: its requests bypass libc, so that its mapping is always recorded.
 bool is_ring(const File* file) {
   return std::string_view(file->path, file->length) == "anon_inode:[io_uring]";
 }

@@ -1,4 +1,4 @@
-// Wrappers written by hand: formatted text, whose arguments go on as a list.
+// Wrappers written by hand: printf and scanf, whose variable arguments are passed on as a va_list.
 #include "intercept/wrap_macros.hpp"
 
 using namespace dft::intercept;  // NOLINT: as in wrap_table.cpp
@@ -59,16 +59,16 @@ extern "C" int DFT_WRAPPER(__dprintf_chk)(int fd, int level, const char* format,
                                    on_fd(fd), writes(ret)));
 }
 
-#define DFT_SCANF(symbol, listed)                                                             \
-  extern "C" int DFT_WRAPPER(symbol)(FILE * stream, const char* format, ...) {                \
-    DFT_WITH_LIST(format,                                                                     \
+#define DFT_SCANF(symbol, listed)                                                              \
+  extern "C" int DFT_WRAPPER(symbol)(FILE * stream, const char* format, ...) {                 \
+    DFT_WITH_LIST(format,                                                                      \
                   DFT_LISTED(STDIO, symbol, CharResult, listed, (FILE*, const char*, va_list), \
-                             (stream, format, list), on_stream(stream), moves_nothing()));    \
+                             (stream, format, list), on_stream(stream), moves_nothing()));     \
   }
-#define DFT_SCANF_STDIN(symbol, listed)                                                        \
-  extern "C" int DFT_WRAPPER(symbol)(const char* format, ...) {                                \
+#define DFT_SCANF_STDIN(symbol, listed)                                                         \
+  extern "C" int DFT_WRAPPER(symbol)(const char* format, ...) {                                 \
     DFT_WITH_LIST(format, DFT_LISTED(STDIO, symbol, CharResult, listed, (const char*, va_list), \
-                                     (format, list), on_stream(stdin), moves_nothing()));      \
+                                     (format, list), on_stream(stdin), moves_nothing()));       \
   }
 DFT_SCANF(fscanf, vfscanf)
 DFT_SCANF(__isoc99_fscanf, __isoc99_vfscanf)

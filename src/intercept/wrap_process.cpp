@@ -20,7 +20,7 @@ namespace sys = dft::sys;
 
 namespace {
 
-// A new process, seen from its parent; the child records what it does itself.
+// A new process, as its parent sees it; the child records its own calls.
 template <Row row, class Call>
 pid_t fork_call(Call call) {
   dft::buffer::ThreadState* t = watch(Category::POSIX);
@@ -33,7 +33,7 @@ pid_t fork_call(Call call) {
   return ret;
 }
 
-// Of a program that is not traced nobody finishes the trace of the one before.
+// A program that cannot be traced does not continue the trace, so it ends here.
 void before_exec(bool ends_here) {
   if (ends_here) {
     session::will_exec_untraced();
@@ -55,8 +55,7 @@ int call_without_preload(char* const* environment, Call call) {
   return call(kept);
 }
 
-// A program that replaces this one: recorded before, because nobody comes back, and once more if it
-// failed.
+// An exec: recorded before the call, which does not return, and once more if it fails.
 template <Row row, class Call>
 int exec_call(const char* path, bool search, char* const* environment, Call call) {
   dft::buffer::ThreadState* t = watch(Category::POSIX);
@@ -91,7 +90,7 @@ int exec_call(const char* path, bool search, char* const* environment, Call call
   return ret;
 }
 
-// Comes back only if it failed.
+// Returns only if the exec failed.
 template <class Call>
 int try_exec(char* const* environment, Call call) {
   if (in_vfork_child()) return call();
@@ -102,7 +101,7 @@ int try_exec(char* const* environment, Call call) {
   return ret;
 }
 
-// A program in a child, by a call that does both.
+// posix_spawn: fork and exec in one call.
 template <Row row, class Call>
 int spawn_call(pid_t* child, const char* path, bool search, char* const* environment, Call call) {
   dft::buffer::ThreadState* t = watch(Category::POSIX);
@@ -174,7 +173,7 @@ extern "C" pid_t DFT_WRAPPER(__fork)() {
 extern "C" pid_t DFT_WRAPPER(_Fork)() {
   return fork_call<Row::_Fork>([] { return real<pid_t()>(Row::_Fork)(); });
 }
-// Whoever called is gone after it, without an end; its child goes on, and finishes for it.
+// The caller exits without an end record; its child completes the trace.
 extern "C" int DFT_WRAPPER(daemon)(int nochdir, int noclose) {
   if (watch(Category::POSIX) != nullptr) session::will_fork();
   const int result =
@@ -228,7 +227,7 @@ namespace {
 
 using Environment = char* const*;
 
-// With the process's own environment, unless there is one to be had instead.
+// The process's own environment, unless the call passes another.
 int exec_path(const char* path, char* const* argv, Environment instead) {
   if (instead == nullptr) return real<int(const char*, char* const*)>(Row::execv)(path, argv);
   return real<int(const char*, char* const*, Environment)>(Row::execve)(path, argv, instead);

@@ -1,6 +1,6 @@
-// Wrapper written by hand: calls made through syscall(), which are shown as what they are. Only those
-// with a number in the table of calls come here (tail_calls.cpp). Rows with a signature record them as
-// they do the function; the others are below, one function per call.
+// Wrapper written by hand: calls made through syscall(), which are shown as what they are. Only
+// those with a number in the table of calls come here (tail_calls.cpp). Rows with a signature
+// record them as they do the function; the others are below, one function per call.
 #include <linux/openat2.h>
 
 #include <utility>

@@ -1,4 +1,4 @@
-// The wrappers that rows with a signature make.
+// The wrappers made from rows with a signature (format/calls.def).
 #include "intercept/return_thunk.hpp"
 #include "intercept/wrap_macros.hpp"
 

@@ -46,8 +46,8 @@ void say_summary(const Session& s, const RunTotals& totals, const char* untraced
       plural(totals.lost, "s"), why, rest);
 }
 
-// What passed through intercepted calls, beside what the kernel counted. CPU time alone if calls are
-// not intercepted, or the kernel's count is not known.
+// What passed through intercepted calls, beside what the kernel counted. CPU time alone if calls
+// are not intercepted, or the kernel's count is not known.
 sink::IoTotals measure_totals(const Session& s) {
   sink::IoTotals totals{};
   totals.cpu_us = cpu_time() - s.cpu_before;
@@ -124,8 +124,8 @@ Closed end_trace(Session& s) {
   Pipeline& pipeline = *s.pipeline;
   Locked locked(pipeline.sink.lock());
   const sink::IoTotals totals = measure_totals(s);
-  // A preloaded process that did nothing of interest leaves no file: there may be thousands. Nor does
-  // one whose settings switch every category of calls off.
+  // A preloaded process that did nothing of interest leaves no file: there may be thousands. Nor
+  // does one whose settings switch every category of calls off.
   const bool unused = (s.preloaded || s.leaves_nothing_empty) &&
                       pipeline.spool.head().trace_size == 0 && pipeline.sink.is_unused();
   const bool done =
@@ -144,8 +144,8 @@ Closed end_trace(Session& s) {
   return closed;
 }
 
-// Completes the traces of the run's processes that died. It walks over the directory, which a job of
-// ten thousand ranks cannot afford for nothing: only where there were children.
+// Completes the traces of the run's processes that died. It walks over the directory, which a job
+// of ten thousand ranks cannot afford for nothing: only where there were children.
 void recover_children(const Session& s, RunTotals& totals) {
   if (!buffer::g_forked.load() && !has_reaped_children()) return;
   recovery::Found found;

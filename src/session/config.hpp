@@ -29,8 +29,8 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
-// Makes relative paths among the variables absolute in the environment, so that they mean the same in
-// a child that starts in another directory. Before the program's main function only.
+// Makes relative paths among the variables absolute in the environment, so that they mean the same
+// in a child that starts in another directory. Before the program's main function only.
 void keep_meaning_for_children() noexcept;
 
 struct Environment {
@@ -43,8 +43,8 @@ using Report = void (*)(void* context, const char* line);
 
 // Reads the environment, and the YAML file that it names unless it switches tracing off. The
 // environment wins. A value that cannot be used is reported and replaced by the default or the
-// file's value; nothing is fatal. With tracing off, only a malformed DFTRACER_ENABLE is reported.
-// Keeps errno.
+// file's value; nothing is fatal. With tracing off, only a malformed DFTRACER_ENABLE is
+// reported. Keeps errno.
 Config read_config(const Environment& environment, Report report, void* context) noexcept;
 
 // Applies the settings of a YAML text to `config`; lists are added to, the rest is replaced.

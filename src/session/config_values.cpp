@@ -151,8 +151,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t mo
   return std::min(row[b.size()], most);
 }
 
-// The nearest name, if about a third of it or less is different; `shared` bytes in front do not
-// count.
+// The nearest name, if about a third of it or less is different; `shared` bytes in front
+// do not count.
 std::string_view nearest(std::string_view name, std::string_view Setting::* column,
                          std::size_t shared) {
   std::string_view best;

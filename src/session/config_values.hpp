@@ -58,9 +58,9 @@ inline bool is_list(const Setting& setting) {
   return std::holds_alternative<List Config::*>(setting.field);
 }
 
-// Sets the field from `value`; an empty value stands for the default, except that it switches off.
-// False, and the field unchanged, if the value is not allowed; of a list, what can be used is still
-// added.
+// Sets the field from `value`; an empty value stands for the default, except that it switches
+// off. False, and the field unchanged, if the value is not allowed; of a list, what can be used
+// is still added.
 [[nodiscard]] bool assign(Config& config, const Setting& setting, std::string_view value);
 // Adds a directory to a list as it is, with any ':' in it. False if it is too long or one too many.
 [[nodiscard]] bool add_directory(List& list, std::string_view directory);

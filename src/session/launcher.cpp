@@ -72,8 +72,8 @@ std::string job_from_environment(const Environment& environment) noexcept try {
     if (!job.empty()) job += ';';
     job.append(kJobVariables[name]).append(1, '=').append(value[name]);
   };
-  // A batch script has a job but no step: its commands are launched one by one and are no job
-  // together.
+  // A batch script has a job but no step: its commands are launched one by one and are
+  // no job together.
   if (!value[kSlurmStep].empty() && !value[kSlurmJob].empty()) {
     add(kSlurmJob);
     add(kSlurmStep);

@@ -1,5 +1,5 @@
-// Opening: from a session's settings to a spool under a claimed name, with its sink and writer. Under
-// the session's lock, when a session starts and in a forked child at its first event.
+// Opening: from a session's settings to a spool under a claimed name, with its sink and writer.
+// Under the session's lock, when a session starts and in a forked child at its first event.
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -171,7 +171,8 @@ void publish(Session& s) {
     sys::g_own_written.store(0);
     s.io.begin();
   }
-  // The starting thread takes the ids after those of the opening records; further metadata the next.
+  // The starting thread takes the ids after those of the opening records; further
+  // metadata the next.
   if (buffer::ThreadState* t = buffer::this_thread()) buffer::next_ids(*t);
   pipeline.spool.head().next_id.fetch_add(kExtraIds);
 }

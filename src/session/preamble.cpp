@@ -14,8 +14,8 @@
 namespace dft::session {
 namespace {
 
-// The loader hands every library's constructors the program's arguments; used where /proc is
-// missing.
+// The loader hands every library's constructors the program's arguments; used where
+// /proc is missing.
 int g_argc = 0;
 char** g_argv = nullptr;
 __attribute__((constructor)) void keep_arguments(int argc, char** argv, char**) {
@@ -54,8 +54,8 @@ void read_arguments(sink::MmapBuffer& words) {
   }
 }
 
-// What an interpreter runs, by its arguments: a file, or the module after -m. The text after -c is
-// no name.
+// What an interpreter runs, by its arguments: a file, or the module after -m. The text after -c
+// is no name.
 class Script {
  public:
   void look_at(std::string_view word) {
@@ -81,8 +81,8 @@ class Script {
 };
 
 // The first word but the last that names neither an option nor an interpreter; the rule that
-// existing traces follow for exec_hash. The label is for people: the script of an interpreter, else
-// the program.
+// existing traces follow for exec_hash. The label is for people: the script of an interpreter,
+// else the program.
 void name_program(std::string_view words, ProcessFacts& facts) {
   std::string_view exec;
   std::string_view first;
@@ -161,8 +161,8 @@ class Lines {
   bool failed_ = false;
 };
 
-// "Sun Nov 15 18:21:20 2026", from arithmetic alone: libc's own takes a lock that a fork may leave
-// taken.
+// "Sun Nov 15 18:21:20 2026", from arithmetic alone: libc's own takes a lock that a fork
+// may leave taken.
 void write_date(char (&to)[64], std::int64_t seconds) {
   const std::int64_t days = seconds >= 0 ? seconds / 86400 : (seconds - 86399) / 86400;
   const auto of_day = static_cast<int>(seconds - days * 86400);

@@ -9,8 +9,8 @@
 
 namespace dft::session {
 
-// Gathered once. A forked child keeps its parent's: gathering again may need locks that a thread of the
-// parent held at the fork.
+// Gathered once. A forked child keeps its parent's: gathering again may need locks that a thread of
+// the parent held at the fork.
 struct ProcessFacts {
   sink::MmapBuffer command;  // argv joined with ';'
   char exec[256];            // the word of argv that stands for the program

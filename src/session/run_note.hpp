@@ -1,7 +1,7 @@
-// Run notes: how the processes of a run find each other without environment variables. A process that is
-// about to fork or exec writes a note under its own key; every process looks for its own note, then for
-// an ancestor's. The note of the run's first process also adds up the run's totals. Under the session's
-// lock.
+// Run notes: how the processes of a run find each other without environment variables. A process
+// that is about to fork or exec writes a note under its own key; every process looks for its own
+// note, then for an ancestor's. The note of the run's first process also adds up the run's totals.
+// Under the session's lock.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The process-wide session: start, stop, fork, exec and exit of recording. Called by the C API and the
-// wrappers on the program's threads, at exit, and by a thread's first event.
+// The process-wide session: start, stop, fork, exec and exit of recording. Called by the C API and
+// the wrappers on the program's threads, at exit, and by a thread's first event.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -28,15 +28,15 @@ void stop() noexcept;
 // Puts everything recorded so far into the file.
 void flush() noexcept;
 bool active() noexcept;
-// A session that has recorded nothing leaves no file where the settings switch I/O calls off.
-// Python programs expect that; a file that a C program names is there, if only with its opening
-// records.
+// A session that has recorded nothing leaves no file where the settings switch I/O calls
+// off. Python programs expect that; a file that a C program names is there, if only with
+// its opening records.
 void leave_nothing_empty() noexcept;
 // The run that this process belongs to; 0 while nothing is recorded.
 std::uint64_t run_id() noexcept;
 
-// Before a fork or an exec: writes the run note, so that the next process finds its run; an exec also
-// writes what was recorded.
+// Before a fork or an exec: writes the run note, so that the next process finds its run; an exec
+// also writes what was recorded.
 void will_fork() noexcept;
 void will_exec() noexcept;
 // The same for a program that will not be traced: the trace ends here, also for other threads.
@@ -47,9 +47,9 @@ void note_untraced(const char* name, Untraced why) noexcept;
 // The process leaves without running its destructors.
 void at_exit() noexcept;
 
-// While it lives, the process has no thread but the program's own (RAII). For calls that change the
-// credentials or the namespaces of a process: a thread of ours would keep the old ones, or make the
-// kernel refuse.
+// While it lives, the process has no thread but the program's own (RAII). For calls that change
+// the credentials or the namespaces of a process: a thread of ours would keep the old ones, or
+// make the kernel refuse.
 class Alone {
  public:
   Alone() noexcept;
@@ -70,7 +70,8 @@ void stderr_closes() noexcept;
 // Nothing is recorded in this process any more.
 void abandon() noexcept;
 
-// Time since the epoch in the trace's unit, on the clock of the events; 0 while nothing is recorded.
+// Time since the epoch in the trace's unit, on the clock of the events; 0 while nothing
+// is recorded.
 std::uint64_t now() noexcept;
 // The same in nanoseconds, whatever the trace's unit is.
 std::uint64_t now_ns() noexcept;

@@ -1,6 +1,6 @@
-// The state of this process's recording, shared by the files of this room: open.cpp, close.cpp, fork.cpp,
-// exec.cpp, credentials.cpp and session.cpp. Everything is touched with g_lock held, except g_pipeline,
-// which a thread needs when its buffer is full.
+// The state of this process's recording, shared by the files of this room: open.cpp, close.cpp,
+// fork.cpp, exec.cpp, credentials.cpp and session.cpp. Everything is touched with g_lock held,
+// except g_pipeline, which a thread needs when its buffer is full.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -76,8 +76,8 @@ inline bool is_child(const Session& s) {
 // close.cpp: drains, ends the file, lets go of the spool, and completes the traces of children that
 // died before this process.
 void close(Session& s);
-// The end of the process, as late as the loader allows: what other libraries record while they end is
-// still kept.
+// The end of the process, as late as the loader allows: what other libraries record while they end
+// is still kept.
 void process_exits();
 // For a preloaded process: ends after all destructors, not among them.
 void end_last(Session& s);
@@ -88,8 +88,8 @@ void leave_parent(Session& s);
 bool watch_forks();
 // Writes this process's run note, unless it is there.
 void write_run_note_once(Session& s);
-// Writes what was recorded so far, under the sink's lock. What cannot be written stays in the spool,
-// for later or for recovery.
+// Writes what was recorded so far, under the sink's lock. What cannot be written stays in the
+// spool, for later or for recovery.
 void write_out(Pipeline& pipeline, const Locked& sink_locked);
 
 }  // namespace dft::session

@@ -11,7 +11,8 @@ std::uint64_t now_ns() noexcept {
   buffer::Spool* spool = buffer::g_spool.load(std::memory_order_acquire);
   if (t == nullptr || spool == nullptr) return 0;
   record::ClockMap& line = spool->clock_map();
-  // Before the first block the rate is not known, and later it drifts: follow the clock now and then.
+  // Before the first block the rate is not known, and later it drifts: follow the clock
+  // now and then.
   const std::uint64_t tick = record::ticks();
   const std::uint64_t rate = line.rate();
   if (line.counter != 0 &&

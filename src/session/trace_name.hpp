@@ -60,11 +60,11 @@ bool spool_directory(const TracePlace& place, const char* configured, char (&to)
 inline constexpr std::size_t kClaimPath = 4096 + 300;
 
 // Chooses the trace's name (head.trace_name) and renames the file `passing`, a spool or a spool
-// pointer, to the name that goes with it (`path`), so that no other process writes to the trace. Takes
-// the exact name where it may and can be had, otherwise one with a key. `chosen` is the name that this
-// process has had before, or empty. The spool of a dead process under the name is recovered first; that
-// of a living one is left alone. False if no name can be had. `existing` is what the trace will replace
-// or continue; `recovered` counts the dead.
+// pointer, to the name that goes with it (`path`), so that no other process writes to the trace.
+// Takes the exact name where it may and can be had, otherwise one with a key. `chosen` is the name
+// that this process has had before, or empty. The spool of a dead process under the name is
+// recovered first; that of a living one is left alone. False if no name can be had. `existing` is
+// what the trace will replace or continue; `recovered` counts the dead.
 bool claim(const TracePlace& place, buffer::SpoolHead& head, const char* chosen,
            const char* passing, bool may_be_exact, char (&path)[kClaimPath], Existing& existing,
            recovery::Found& recovered) noexcept;
