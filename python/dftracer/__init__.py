@@ -7,7 +7,7 @@ __version__: str
 
 
 def __getattr__(name: str) -> str:
-    # importlib.metadata takes milliseconds to import, more than all the rest: only who asks pays.
+    # Loaded on first use: importing importlib.metadata takes milliseconds, more than all the rest.
     if name == "__version__":
         from importlib.metadata import version
 

@@ -1,8 +1,7 @@
 """What must not outlive a command: temporary directories, unfinished files, child processes.
 
-Each user removes its own when it is done. What an interruption leaves, wherever it struck, is on
-the list here, and the command removes it at its end. Without the command, as in a notebook, the
-list changes nothing.
+Each user removes its own when it is done. What an interruption leaves behind is on the list here,
+and the command removes it at its end. Without a command, as in a notebook, the list does nothing.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import subprocess
 
-# Of a thread that a command does not wait for at its end.
+# Name of threads that a command does not wait for at its end.
 LEFT_ALONE = "dftracer-left-alone"
 
-_paths: dict[str, bool] = {}  # and whether something may be in it by now that must stay
+_paths: dict[str, bool] = {}  # and whether it may contain something that must stay
 _numbers = itertools.count(1)
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 class Gate:
-    """Holds back the exception of a signal while something is made and put on the list."""
+    """Delays the exception of a signal while something is created and put on the list."""
 
     depth = 0
     pending: BaseException | None = None
@@ -34,7 +33,7 @@ class Gate:
 
 @contextlib.contextmanager
 def whole() -> Iterator[None]:
-    """The block is done to its end; an interruption is raised after it."""
+    """Runs the block to its end; an interruption is raised after it."""
     Gate.depth += 1
     try:
         yield
@@ -46,7 +45,7 @@ def whole() -> Iterator[None]:
 
 
 def make_directory(prefix: str, parent: str | None = None) -> str:
-    """For this user alone."""
+    """Accessible to this user only."""
     import tempfile
 
     with whole():
@@ -90,7 +89,7 @@ def directory(prefix: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def unfinished(path: str | os.PathLike[str]) -> Iterator[str]:
-    """A file or directory that is gone after the block, unless it was given another name in it."""
+    """A file or directory that is removed after the block, unless it was renamed in it."""
     name = os.path.abspath(path)
     _paths[name] = False
     try:
@@ -100,20 +99,22 @@ def unfinished(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def part_name() -> str:
-    """Of a file until it is whole: short, and without odd characters, whatever its later name."""
+    """Name of an unfinished file: short and plain, whatever its final name."""
     return f".dftracer-{os.getpid()}-{next(_numbers)}.part"
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Where to write what shall stand at `path` when it is whole, and not before."""
-    target = os.path.realpath(path)  # a link stays one
+    """A temporary path that replaces `path` when the block is complete."""
+    target = os.path.realpath(path)  # a symbolic link stays one
     try:
         facts = os.stat(target)
     except OSError:
         facts = None
     if facts is not None and not stat.S_ISREG(facts.st_mode):
-        yield os.fspath(path)  # a pipe or a device takes what comes; a directory says so itself
+        yield os.fspath(
+            path
+        )  # a pipe or a device is written directly; a directory raises its own error
         return
     part = os.path.join(os.path.dirname(target), part_name())
     with unfinished(part):
@@ -138,7 +139,7 @@ def start(command: list[str], **options: object) -> subprocess.Popen[bytes]:
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """Kills a child that still runs, and takes it off the list."""
+    """Kills a child that is still running, and removes it from the list."""
     if child.poll() is None:
         child.kill()
     child.wait()
@@ -150,7 +151,7 @@ def end(child: subprocess.Popen[bytes]) -> None:
 
 
 def sweep() -> None:
-    """Everything that is still on the list."""
+    """Removes everything that is still on the list."""
     for child in list(_children.values()):
         end(child)
     for path in list(_paths):

@@ -1,4 +1,4 @@
-"""CSV that a spreadsheet shows as it is."""
+"""CSV that a spreadsheet shows unchanged."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import csv
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
-# A cell that begins so is a formula to a spreadsheet, and may start a program or send data away.
+# A spreadsheet takes such a cell for a formula, which may start a program or send data away.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def cell(value: Any) -> Any:
-    """Text that a spreadsheet would compute gets an apostrophe before it; numbers stay numbers."""
+    """Text that a spreadsheet would evaluate gets a leading apostrophe; numbers stay numbers."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def write(to: IO[str], head: Sequence[str], batches: Iterable[Iterable[Sequence[Any]]]) -> None:
     plain = csv.writer(to, lineterminator="\n")
-    # The writer quotes the line ends that it writes itself, and readers end a line at others too.
+    # The writer quotes only its own line ending, but readers accept others as well.
     quoted = csv.writer(to, lineterminator="\n", quoting=csv.QUOTE_ALL)
 
     def put(row: Sequence[Any]) -> None:

@@ -1,4 +1,4 @@
-"""DuckDB as commands and reports use it: statements that Ctrl-C stops, and texts in SQL."""
+"""DuckDB for commands and reports: interruptible statements, quoting, file names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import duckdb
 
 INSTALL = "DuckDB is not installed: pip install 'pydftracer[report]'"
-# Seconds until a statement that does not heed an interruption is left to itself.
+# Seconds after which a statement that ignores an interruption is abandoned.
 PATIENCE = 10.0
 
 Result = TypeVar("Result")
@@ -29,7 +29,7 @@ def connect(*, ordered: bool = True) -> duckdb.DuckDBPyConnection:
     except ImportError:
         raise DFTracerError(INSTALL, exit_code=1) from None
     connection = duckdb.connect()
-    # Printed to stdout wherever Python takes itself for interactive, as it does with -c.
+    # DuckDB prints it to stdout if Python is interactive, as it is with -c.
     connection.execute("set enable_progress_bar = false")
     if not ordered:
         connection.execute("set preserve_insertion_order = false")
@@ -37,14 +37,14 @@ def connect(*, ordered: bool = True) -> duckdb.DuckDBPyConnection:
 
 
 def literal(text: str) -> str:
-    """As a string of SQL, whatever is in it."""
+    """An SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 @contextlib.contextmanager
 def plain(directory: str) -> Iterator[str]:
-    """The directory by a name that DuckDB takes as it is: quoted or not, it reads a backslash as a
-    slash when it makes directories, and puts `.wal` before a question mark."""
+    """The directory under a name that DuckDB takes literally: even if quoted, it reads a backslash
+    as a slash when it makes directories, and puts `.wal` before a question mark."""
     if re.fullmatch(r"[\w/.,:+=@%^ -]*", directory):
         yield directory
         return
@@ -57,12 +57,12 @@ def plain(directory: str) -> Iterator[str]:
 
 
 def pattern(path: str) -> str:
-    """As DuckDB's readers take it: a file's name, in which nothing stands for other characters."""
+    """A file name for DuckDB's readers, with glob characters escaped."""
     return re.sub(r"[*?\[]", r"[\g<0>]", path)
 
 
 def error_text(error: BaseException) -> str:
-    """The first line of what DuckDB says, which goes on with hints and the statement."""
+    """The first line of DuckDB's message; hints and the statement follow it."""
     return " ".join(str(error).split("\n")[0].split())
 
 
@@ -72,9 +72,9 @@ def interruptible(
     *arguments: Any,
     **options: Any,
 ) -> Result:
-    """Calls `work` on another thread, where DuckDB runs without looking for signals, and stops it
-    when the main thread gets one. Run on the main thread, a long join never ends by Ctrl-C, and
-    other statements end with an error of DuckDB's own."""
+    """Calls `work` in another thread, where DuckDB does not check for signals, and interrupts it
+    when the main thread gets one. In the main thread, Ctrl-C never ends a long join, and ends
+    other statements with an error of DuckDB's own."""
     if threading.current_thread() is not threading.main_thread():
         return work(*arguments, **options)
     from concurrent.futures import Future
@@ -99,7 +99,7 @@ def interruptible(
 
 
 def _stop(connection: duckdb.DuckDBPyConnection, thread: threading.Thread) -> None:
-    # Between two statements an interruption finds nothing to stop.
+    # Between two statements there is nothing to interrupt: try again.
     for _ in range(int(PATIENCE / 0.05)):
         with contextlib.suppress(Exception):
             connection.interrupt()

@@ -1,7 +1,7 @@
-"""Where the commands `dftracer` and `merge_trace` begin.
+"""Entry points of the commands `dftracer` and `merge_trace`.
 
-Imports next to nothing before Ctrl-C is taken care of: until the command itself does that, there is
-nothing to clean up, and the default action ends the process without a traceback.
+Restores the default action of Ctrl-C before anything else is imported: until the command installs
+its own handler there is nothing to clean up, and the process ends without a traceback.
 """
 
 import signal
@@ -17,6 +17,6 @@ def main() -> int:
 
 
 def merge_trace() -> int:
-    """`merge_trace --file-list A B ... --output OUT`, the name that the guides use."""
+    """`merge_trace --file-list A B ... --output OUT`, another name of `dftracer merge`."""
     sys.argv.insert(1, "merge")
     return main()

@@ -1,6 +1,6 @@
-"""Numbers as people read them: the commands, the terminal report and the page write them alike.
+"""The one formatter of numbers, for commands, the terminal report and the page.
 
-Times are nanoseconds, sizes bytes, in powers of ten unless the name says otherwise.
+Times are nanoseconds, sizes bytes; units are powers of ten unless the name says otherwise.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ Units = tuple[tuple[float, str], ...]
 # ASCII, as `dftracer split --every 500us` takes it.
 TIMES: Units = ((1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s"))
 SIZES: Units = ((1.0, "B"), (1e3, "KB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB"), (1e15, "PB"))
-# Larger units begin only where ten of them fit on an axis: no tick is a fraction of a minute.
+# An axis uses a larger unit only if ten of them fit: no tick is a fraction of a minute.
 AXIS_TIMES: Units = (*TIMES, (60e9, "min"), (3600e9, "h"))
 _MINUTES_FROM = 90e9
 
 
 def digits(value: float, most: int = 3) -> str:
-    """A number with so many significant digits: 125 with two is 120, not 1.2e+02."""
+    """A number with `most` significant digits: 125 with two is 120, not 1.2e+02."""
     if abs(value) >= 999.5:
         return f"{value:,.0f}"
     return f"{float(f'{value:.{most}g}'):g}"
 
 
 def scale_of(value: float, units: Units = TIMES) -> tuple[float, str]:
-    """The unit in which a number is at least one, and how much of the base unit it is."""
+    """The unit in which a number is at least one, and its size in base units."""
     found = units[0]
     for scale, unit in units:
-        # 999.9 ms are shown as 1 s.
+        # 999.9 ms is shown as 1 s.
         if abs(value) >= scale * 0.9995:
             found = (scale, unit)
     return found
 
 
 def axis_scale(largest: float) -> tuple[float, str]:
-    """The unit of an axis of times. Seconds until ten minutes, minutes until ten hours."""
+    """The unit of a time axis: seconds up to ten minutes, minutes up to ten hours."""
     found = scale_of(largest)
     for scale, unit in AXIS_TIMES[len(TIMES) :]:
         if largest >= 10 * scale:
@@ -65,7 +65,7 @@ def size(number: float) -> str:
 
 
 def binary_size(number: int) -> str:
-    """Of a power of two, which decimal units would make crooked."""
+    """For powers of two, which are not round in decimal units."""
     for power, unit in ((50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
         if number >= 1 << power:
             return f"{digits(number / (1 << power))} {unit}B"
@@ -73,7 +73,7 @@ def binary_size(number: int) -> str:
 
 
 def amount(number: float | None, unknown: int = 0) -> str:
-    """Bytes that calls moved; `unknown` further calls moved an unknown number."""
+    """Bytes that calls moved; `unknown` more calls moved an unknown number."""
     if number is None:
         return "unknown"
     return f"≥ {size(number)}" if unknown and number else size(number)
@@ -84,7 +84,7 @@ def rate(bytes_per_second: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Of a share: 0.31 is 31 %."""
+    """A share in percent: 0.31 is 31 %."""
     value = 100 * share
     if value != 0 and abs(value) < 0.1:
         return "< 0.1 %" if value > 0 else "> -0.1 %"
@@ -100,7 +100,7 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def unbroken(text: str) -> str:
-    """The text with its numbers bound to their units, so that no line ends between them."""
+    """The text with no-break spaces between numbers and units."""
     return _WITH_UNIT.sub(NO_BREAK, text)
 
 

@@ -1,4 +1,4 @@
-"""Tables of text for terminals of any width: commands and the terminal report print with them."""
+"""Text tables for terminals of any width, for commands and the terminal report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from dftracer._format import NO_BREAK, unbroken
 from dftracer._names import columns_of, printable, shorten, shorten_all
 
-NARROWEST = 12  # columns that a name keeps, if it has them
+NARROWEST = 12  # columns that a name keeps at least
 GAP = 2
 
 
@@ -18,8 +18,8 @@ class Column(NamedTuple):
     right: bool = True
     # A name, which may be shortened. Numbers never are: 1,234 cut to 1,2 is another number.
     elastic: bool = False
-    keep_start: bool = False  # of a command line the start says most, of a path the end
-    # Where the table is too wide all the same, columns are left out, the highest rank first.
+    keep_start: bool = False  # keep the start of a command line, the end of a path
+    # If the table is still too wide, columns are left out, highest rank first.
     rank: int = 0
 
 
@@ -33,7 +33,7 @@ def pad(text: str, room: int, *, right: bool = False) -> str:
 
 
 def wrap(text: str, room: int, lead: str = "", indent: str = "") -> list[str]:
-    """Lines of at most `room` columns, the first after `lead`. No line ends within a number."""
+    """Lines of at most `room` columns, the first after `lead`. Numbers stay with their units."""
     lines = textwrap.wrap(
         unbroken(printable(text)), max(room, 40), initial_indent=lead, subsequent_indent=indent
     )
@@ -41,9 +41,9 @@ def wrap(text: str, room: int, lead: str = "", indent: str = "") -> list[str]:
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> list[str]:
-    """Lines of at most `room` columns, the head first. A row of one cell is a remark.
+    """Lines of at most `room` columns, the header first. A row of one cell is a note.
 
-    Names are shortened first, then columns are left out, and the last line says which.
+    Names are shortened first, then columns are left out; the last line names them.
     Columns in which every cell is empty are left out as well.
     """
     full = [[printable(cell) for cell in row] for row in rows if len(row) == len(columns)]
@@ -90,7 +90,7 @@ def _least(columns: Sequence[Column], widths: Sequence[int], shown: Sequence[int
 
 
 def _shrink(columns: Sequence[Column], widths: list[int], shown: Sequence[int], room: int) -> None:
-    """The widest name gives way first, so that short ones stay whole."""
+    """Shortens the widest name first, so that short names stay complete."""
     over = sum(widths[at] + GAP for at in shown) - GAP - room
     while over > 0:
         able = [at for at in shown if widths[at] > _narrowest(columns[at], widths[at])]

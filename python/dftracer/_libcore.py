@@ -30,7 +30,7 @@ class _Recovery(ctypes.Structure):
 
 
 class Recovery(NamedTuple):
-    """What was found in a directory: spools by fate, and the events brought into traces."""
+    """The spools found in a directory, by outcome, and the events that were recovered."""
 
     spools: int
     recovered: int
@@ -56,7 +56,7 @@ def load() -> ctypes.CDLL:
 
 
 def recover(directory: str | os.PathLike[str], *, force: bool = False) -> Recovery:
-    """Finish the spools that dead processes left in a directory; OSError if that cannot be."""
+    """Recover the spools that crashed processes left in a directory; raises OSError."""
     out = _Recovery()
     flags = RECOVER_FORCE if force else 0
     code = load().dftracer_recover(os.fsencode(directory), flags, ctypes.byref(out))
@@ -99,7 +99,7 @@ class _Sums(ctypes.Structure):
 
 
 class Sums(NamedTuple):
-    """What the processes of a run have recorded, by their own account."""
+    """Totals that the processes of a run have reported."""
 
     processes: int
     events: int
@@ -114,11 +114,11 @@ class Sums(NamedTuple):
 
 
 class Run:
-    """This process as the first of a run. The environment must be that of the program to start."""
+    """A run that this process leads. The environment must be that of the program to start."""
 
-    # The program's C library is another one, whose loader would refuse to start it with ours.
+    # The program uses another C library, whose loader would refuse to preload ours.
     OTHER_LIBC = 5
-    # Its own runtime makes system calls that nothing in its process sees.
+    # Its runtime makes raw system calls, which are not intercepted.
     GO = 6
 
     def __init__(self, program: str) -> None:
@@ -138,7 +138,7 @@ class Run:
 
     @property
     def is_guest(self) -> bool:
-        """Another run, which this process belongs to, records into the same directory."""
+        """This process belongs to another run, which records into the same directory."""
         return bool(self._run.guest)
 
     @property
@@ -150,7 +150,7 @@ class Run:
         return os.fsdecode(self._run.why)
 
     def look(self) -> Sums:
-        """Finishes the traces of the dead; what the run has come to so far."""
+        """Completes the traces of crashed processes; returns the totals so far."""
         sums = _Sums()
         code = load().dftracer_run_look(ctypes.byref(self._run), ctypes.byref(sums))
         if code != 0:
@@ -163,24 +163,24 @@ class Run:
 
 
 def job() -> int:
-    """The id of the job that a launcher (srun, mpirun, torchrun) runs us in; 0 without one."""
+    """The id of the job of a launcher (srun, mpirun, torchrun); 0 without one."""
     function = load().dftracer_run_job
     function.restype = ctypes.c_uint64
     return int(function())
 
 
 def rank() -> int:
-    """The rank that a launcher gave us, or -1."""
+    """The rank that a launcher assigned, or -1."""
     return int(load().dftracer_run_rank())
 
 
 def uses_counter() -> bool:
-    """Whether events are timed by the processor's own counter."""
+    """Whether events are timed with the CPU timestamp counter."""
     return bool(load().dftracer_doctor_counter())
 
 
 def complaints() -> list[str]:
-    """What a traced process would say about the settings in this process's environment."""
+    """Warnings that a traced process would print about the settings in this environment."""
     text = ctypes.create_string_buffer(65536)
     load().dftracer_doctor_settings(text, ctypes.c_size_t(len(text)))
     return [line.partition(": ")[2] for line in os.fsdecode(text.value).splitlines()]
@@ -211,7 +211,7 @@ class _Peeked(ctypes.Structure):
 
 
 class Peeked(NamedTuple):
-    """A running process by its spool: how much it has recorded, and its newest records as lines."""
+    """A running process, from its spool: totals, and its newest records as lines."""
 
     run: int
     key: int
@@ -221,7 +221,7 @@ class Peeked(NamedTuple):
     trace_size: int
     pid: int
     runs: bool
-    units: int  # of the times in the lines, a second
+    units: int  # of time per second in the lines
     host: str
     trace_name: str
     opening: bytes
@@ -234,7 +234,7 @@ _buffer: ctypes.Array[ctypes.c_char] | None = None
 
 
 def peek(directory: str, name: str) -> Peeked | None:
-    """None if there is nothing to be seen, or no longer."""
+    """None if there is no spool, or no longer."""
     global _buffer
     if _buffer is None:
         _buffer = ctypes.create_string_buffer(_LINES)

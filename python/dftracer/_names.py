@@ -1,4 +1,4 @@
-"""Names of files, calls and processes, which may hold anything, in the room that there is."""
+"""Shows names of files, calls and processes, which may contain anything, in limited space."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ MARK = "…"
 
 
 def printable(text: str) -> str:
-    """A terminal must not act on a name, and a page must not hide a part of it."""
+    """Replaces control characters: a terminal must not act on a name, or a page hide a part."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def columns_of(text: str) -> int:
-    """Columns that a printable text takes: East Asian characters take two."""
+    """Width of a printable text in columns: East Asian characters take two."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
@@ -46,8 +46,8 @@ def _end(text: str, room: int) -> str:
 
 
 def shorten(text: str, room: int, *, keep_start: bool = False) -> str:
-    """At most `room` columns. The end of a path says more than its start; of a command line,
-    the start."""
+    """At most `room` columns. Keeps the end of a path, or with keep_start the start of a command
+    line."""
     clean = printable(text)
     if columns_of(clean) <= room:
         return clean
@@ -57,14 +57,14 @@ def shorten(text: str, room: int, *, keep_start: bool = False) -> str:
 
 
 def shorten_all(names: Sequence[str], room: int) -> list[str]:
-    """Each in at most `room` columns; names that differ look different.
+    """Each in at most `room` columns; different names stay different.
 
-    Names lose their start. Those that would then look the same are cut so that the place where
-    they differ is seen, with their end behind it; where even that is the same, they are numbered.
+    Names lose their start. If they then look the same, they are cut so that the difference remains
+    visible, followed by their end; if that is not enough, they are numbered.
     """
     clean = [printable(name) for name in names]
-    shown = _told_apart(clean, [shorten(name, room) for name in clean], room)
-    # Groups that were told apart within themselves may have come to look alike.
+    shown = _distinguished(clean, [shorten(name, room) for name in clean], room)
+    # Names of different groups may now look alike.
     for text, places in _alike(clean, shown):
         numbers = {clean[at]: number for number, at in enumerate(places, 1)}
         for at in places:
@@ -74,7 +74,7 @@ def shorten_all(names: Sequence[str], room: int) -> list[str]:
 
 
 def _alike(names: Sequence[str], shown: Sequence[str]) -> list[tuple[str, list[int]]]:
-    """The places of texts that stand for several names."""
+    """Indices of texts that stand for several names."""
     found: dict[str, list[int]] = {}
     for at, text in enumerate(shown):
         found.setdefault(text, []).append(at)
@@ -83,12 +83,12 @@ def _alike(names: Sequence[str], shown: Sequence[str]) -> list[tuple[str, list[i
     ]
 
 
-def _told_apart(names: Sequence[str], shown: list[str], room: int) -> list[str]:
+def _distinguished(names: Sequence[str], shown: list[str], room: int) -> list[str]:
     for _, places in _alike(names, shown):
         different = list(dict.fromkeys(names[at] for at in places))
         texts = _cut_at_difference(different, room)
         if 1 < len(set(texts)) < len(texts):
-            texts = _told_apart(different, texts, room)
+            texts = _distinguished(different, texts, room)
         made = dict(zip(different, texts))
         for at in places:
             shown[at] = made[names[at]]
@@ -96,9 +96,9 @@ def _told_apart(names: Sequence[str], shown: list[str], room: int) -> list[str]:
 
 
 def _cut_at_difference(names: Sequence[str], room: int) -> list[str]:
-    """The difference after some of what is before it, and the end: …run-3/…part-0.bin"""
+    """The difference with some text before it, and the end: …run-3/…part-0.bin"""
     prefix = _common_start(names)
-    # From the beginning of the word that differs, if that is not far.
+    # From the beginning of the word that differs, if it is close.
     begin = max(prefix.rfind("/"), prefix.rfind(" ")) + 1
     if len(prefix) - begin > room // 4:
         begin = len(prefix) - room // 4

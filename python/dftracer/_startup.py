@@ -1,7 +1,7 @@
-"""What the file dftracer.pth runs when Python starts and DFTRACER_TORCH is set.
+"""Run by dftracer.pth when Python starts and DFTRACER_TORCH is set.
 
-Waits for the program to import torch, and then instruments it (dftracer.python.torch.auto). A
-program that never does pays for one entry in sys.meta_path.
+Instruments torch when the program imports it (dftracer.python.torch.auto). A program that never
+does pays for one entry in sys.meta_path.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 __all__ = ["after_import", "arm", "forget"]
 
 _MODULE = "torch"
-# What instrumenting torch also wants to know of. They import torch, which is instrumented then, in
-# the middle of their own import, so their loaders have to be ours before.
+# Other modules to instrument. They import torch, which is instrumented in the middle of their own
+# import, so their loaders must be replaced before.
 _OTHERS = (
     "safetensors.torch",
     "torch.distributed.checkpoint.state_dict_loader",
@@ -32,7 +32,7 @@ def _is_on(variable: str) -> bool:
 
 
 def _wanted() -> bool:
-    # A configuration file may turn tracing on; the library will tell.
+    # A configuration file may turn tracing on; the library decides.
     return _is_on("DFTRACER_TORCH") and (
         _is_on("DFTRACER_ENABLE")
         or ("DFTRACER_ENABLE" not in os.environ and bool(os.environ.get("DFTRACER_CONFIGURATION")))
@@ -44,7 +44,7 @@ def _instrument() -> None:
         from dftracer.python.torch import auto
 
         auto.install()
-    except Exception as error:  # the program must run whatever torch this is
+    except Exception as error:  # the program must run with any version of torch
         reason = f"{type(error).__name__}: {error}"
         print(f"dftracer: torch is not instrumented: {reason}", file=sys.stderr)
 
@@ -65,7 +65,7 @@ def _imported(module: ModuleType) -> None:
 
 
 class _Loader(importlib.abc.Loader):
-    """Loads a module as its own loader does, and steps aside for it."""
+    """Loads a module with its own loader, then restores that loader."""
 
     def __init__(self, real: importlib.abc.Loader) -> None:
         self._real = real
@@ -119,7 +119,7 @@ def _is_imported(name: str) -> bool:
 
 
 def after_import(actions: Mapping[str, Callable[[ModuleType], Any]]) -> None:
-    """Call each action with its module, one of those that are known here, once it is imported."""
+    """Call each action with its module (one of those above) once it is imported."""
     _actions.update(actions)
     for name in actions:
         if _is_imported(name):
@@ -129,16 +129,16 @@ def after_import(actions: Mapping[str, Callable[[ModuleType], Any]]) -> None:
 
 
 def forget() -> None:
-    """Leave imports alone again."""
+    """Stop watching imports."""
     _actions.clear()
     _forget_finder()
 
 
 def arm() -> None:
-    """Instrument torch as soon as it is there, if the environment asks for it."""
+    """Instrument torch when it is imported, if the environment enables that."""
     if not _wanted():
         return
     if _is_imported(_MODULE):
         _instrument()
-    elif _MODULE not in sys.modules:  # while it is being imported, our loader is at work already
+    elif _MODULE not in sys.modules:  # while it is being imported, our loader is active already
         _find_imports_of((_MODULE, *_OTHERS))

@@ -1,4 +1,4 @@
-"""The native module's functions, under the name that other releases give it."""
+"""The functions of the native module, by the import path of other releases."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def log_event(
     string_args: Mapping[str, Any] | None = None,
     float_args: Mapping[str, Any] | None = None,
 ) -> None:
-    """Record one event. The dictionaries stand in another order than in the class's method."""
+    """Record one event. The dictionaries are in another order than in the method of the class."""
     _log.log_event(name, cat, start_time, duration, int_args, float_args, string_args)

@@ -1,4 +1,4 @@
-"""The older import path: everything that dftracer.python has, under the name that programs know."""
+"""The older import path of dftracer.python, with all its names."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_a_damaged_trace_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFix
     path.write_bytes(path.read_bytes()[:-20])
     before = path.read_bytes()
     assert main(["compact", str(path)]) == 3
-    assert "left alone" in capsys.readouterr().err
+    assert "left unchanged" in capsys.readouterr().err
     assert path.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 1
 

@@ -93,10 +93,10 @@ def test_recover_of_a_missing_directory(tmp_path: Path, capsys: pytest.CaptureFi
     ("found", "text", "code"),
     [
         (_libcore.Recovery(4, 3, 120000, 1, 0, 0),
-         "3 spools finished, 120,000 events recovered, 1 still running", 0),
-        (_libcore.Recovery(1, 1, 1, 0, 0, 0), "1 spool finished, 1 event recovered", 0),
+         "3 spools completed, 120,000 events recovered, 1 still running", 0),
+        (_libcore.Recovery(1, 1, 1, 0, 0, 0), "1 spool completed, 1 event recovered", 0),
         (_libcore.Recovery(2, 1, 5, 0, 0, 1),
-         "1 spool finished, 5 events recovered, 1 not readable", 1),
+         "1 spool completed, 5 events recovered, 1 not readable", 1),
     ],
 )  # fmt: skip
 def test_recover_says_what_it_did(
@@ -165,7 +165,9 @@ def test_a_page_that_cannot_be_written_is_a_failure_if_it_was_named(
     # Without -o it is a by-product.
     (tmp_path / "t-report.html").mkdir()
     assert main(["report", "t.pfw.gz"]) == 0
-    assert capsys.readouterr().err == "dftracer: no page t-report.html: Is a directory\n"
+    assert (
+        capsys.readouterr().err == "dftracer: cannot write the page t-report.html: Is a directory\n"
+    )
 
 
 def test_a_category_of_any_length_has_a_partition(

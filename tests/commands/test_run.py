@@ -94,7 +94,7 @@ def test_a_program_that_a_signal_killed(name: str, tmp_path: Path) -> None:
     number = getattr(signal, name)
     script = f"cat /etc/passwd > copy; kill -{number} $$"
     done = dftracer("run", "-o", "d", "--", "sh", "-c", script, cwd=tmp_path, expect=-number)
-    assert "1 process ended without libc's exit" in done.stderr
+    assert "1 process ended without exit()" in done.stderr
     assert int(summary(done.stderr)["events"]) == events_in(read(tmp_path / "d"))
     assert not [path for path in (tmp_path / "d").iterdir() if path.name.startswith(".")]
 
@@ -348,7 +348,7 @@ def test_why_there_is_nothing(tmp_path: Path) -> None:
     subprocess.run(["cc", "-o", tmp_path / "aside", source], check=True)
     for words, text in (
         (["--data-dir", "elsewhere", "cat", "x"], f"all outside {tmp_path / 'elsewhere'}"),
-        (["--no-io", "cat", "x"], "I/O calls were left out, and the program has no regions"),
+        (["--no-io", "cat", "x"], "I/O calls are disabled, and the program has no regions"),
         (["./aside"], "--data-dir all records those as well"),
     ):
         done = dftracer("run", "-o", "d", *words, cwd=tmp_path)

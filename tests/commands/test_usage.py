@@ -57,7 +57,7 @@ def test_an_unknown_option_is_what_the_line_is_about(
 
 # What the verbs cannot do without; `top` and `doctor` need nothing.
 MISSING = {
-    "run": "no program given",
+    "run": "missing PROGRAM",
     "info": "missing TRACE",
     "report": "missing TRACE",
     "stats": "missing TRACE",
@@ -160,7 +160,7 @@ def test_options_that_exclude_each_other(
         (("split", "x", "--every", "soon"), "invalid duration 'soon' (for example 500ms, 10s, 2m)"),
         (("split", "x", "-n", "0"), "-n/--parts: must be at least 1"),
         (("split", "x", "-s", "nan"), "-s/--size: 'nan' is not a number above 0"),
-        (("export", "x", "--to", "chrome", "-o", "y", "--partition"), "--partition is for --to"),
+        (("export", "x", "--to", "chrome", "-o", "y", "--partition"), "--partition needs --to"),
         (("completion", "bash", "zsh"), "unexpected argument 'zsh'"),
         (("help", "info", "stats"), "unexpected argument 'stats'"),
         (("inof",), "unknown verb 'inof'; did you mean 'info'?"),

@@ -213,7 +213,7 @@ def test_the_command_serves_a_directory_until_interrupted(tmp_path: Path) -> Non
         assert first.startswith("2 traces, ")
         port = first.rpartition(":")[2].partition("/")[0]
         assert second.startswith(f"from another machine: ssh -L {port}:127.0.0.1:{port} ")
-        assert third == "Ctrl-C ends it\n"
+        assert third == "Ctrl-C stops the server\n"
         records = records_of(fetch(first.split()[-1]))
         assert sum(one["name"] == "work" for one in records) == 20
         process.send_signal(signal.SIGINT)
@@ -239,7 +239,7 @@ def test_too_much_is_a_choice_and_not_a_crash(tmp_path: Path) -> None:
     assert "work 1" in done.stderr
     words = ("view", ".", "--limit", "50KB", "--pid", "1", "--no-browser")
     done = dftracer(*words, cwd=tmp_path, expect=2)
-    assert "a shorter time, or fewer processes" in done.stderr
+    assert "a shorter time or fewer processes" in done.stderr
 
 
 def test_a_choice_of_processes_shows_no_secret(tmp_path: Path) -> None:

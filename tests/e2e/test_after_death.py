@@ -68,7 +68,7 @@ def check(directory: Path) -> None:
 def test_recover(killed: Path) -> None:
     output = dftracer("recover", killed)
     assert re.fullmatch(
-        rf"{re.escape(str(killed))}: 1 spool finished, [\d,]+ events recovered\n", output
+        rf"{re.escape(str(killed))}: 1 spool completed, [\d,]+ events recovered\n", output
     )
     check(killed)
     before = (killed / "t.pfw.gz").read_bytes()

@@ -99,7 +99,7 @@ def test_the_command(tmp_path: Path) -> None:
     for n in range(3):
         steps(f"init=d/{n}.pfw", f"who={n}", "log=500", "_exit=0", cwd=tmp_path)
     done = command("recover", tmp_path / "d")
-    assert "3 spools finished, 1,500 events recovered" in done.stdout
+    assert "3 spools completed, 1,500 events recovered" in done.stdout
     assert done.stderr == ""
     faults.nothing_hidden(tmp_path / "d")
     assert_exactly(left_in(tmp_path / "d"), dict.fromkeys(range(3), 500))

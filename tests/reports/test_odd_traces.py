@@ -29,7 +29,7 @@ def test_the_command_and_its_formats(tmp_path: Path) -> None:
     training(rank=3).write(place)
     done = dftracer("report", place, cwd=tmp_path)
     assert "40 steps in 2 epochs" in done.stdout
-    assert "Nothing stands out" in done.stdout
+    assert "No findings" in done.stdout
     assert done.stderr == ""
     words = ("--json", "--csv", "c", "--parquet", "p")
     told = json.loads(dftracer("report", place, *words, cwd=tmp_path).stdout)

@@ -110,15 +110,15 @@ def test_findings_come_first_with_their_numbers(training: str) -> None:
 
 def test_no_findings_are_said_to_be_none() -> None:
     told = Outline(page(report_tables.training(findings=False))).text()
-    assert "Nothing to report: no rule found anything worth a look in this trace." in told
+    assert "No findings: nothing in this trace takes enough time to matter." in told
 
 
 def test_an_empty_trace_gets_a_page() -> None:
     outline = Outline(page(report_tables.empty()))
-    assert "The trace holds no events." in outline.text()
+    assert "The trace contains no events." in outline.text()
     assert [box for box in outline.all("div") if "data-figure" in box] == []
     bare = page(Report(_no_rows()))
-    assert "The trace holds no events." in bare
+    assert "The trace contains no events." in bare
 
 
 def _no_rows() -> dict[str, Table]:
@@ -259,10 +259,10 @@ def test_nothing_is_not_a_nanosecond() -> None:
     table.rows = [(*row[:at], 0, *row[at + 1 :]) for row in table.rows]
     view = report.figures["latencies"].views[0]
     axis = view.layout["xaxis"]
-    (half,) = (trace for trace in view.data if trace.get("name") == "half below")
+    (half,) = (trace for trace in view.data if trace.get("name") == "median")
     (place,) = set(half["x"])
     assert axis["ticktext"][axis["tickvals"].index(place)] == "0"
-    others = [x for trace in view.data if trace.get("name") not in (None, "half below")
+    others = [x for trace in view.data if trace.get("name") not in (None, "median")
               for x in trace["x"]]  # fmt: skip
     assert place < min(others)
     assert all(text.endswith("<br>0 s") for text in half["customdata"])
@@ -311,7 +311,7 @@ def test_many_processes_are_grouped() -> None:
     heat = report_tables.training(ranks=150, workers=1, epochs=1, steps=2).figures["heat"]
     view = heat.views[0]
     assert len(view.data[0]["z"]) == 201
-    assert heat.notes == ["100 processes with less to show are one row"]
+    assert heat.notes == ["100 less busy processes share one row"]
     assert len(heat.table) == 300
 
 
@@ -319,7 +319,7 @@ def test_thousands_of_steps_are_drawn_in_groups() -> None:
     report = report_tables.training(ranks=1, epochs=2, steps=1000)
     steps = report.figures["steps"]
     assert len(steps.views[0].data[0]["x"]) == 400
-    assert steps.notes == ["each bar is the mean of 5 of 2,000 steps in a row"]
+    assert steps.notes == ["each bar is the mean of 5 consecutive steps of 2,000"]
 
 
 def test_without_plotly_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,4 +122,4 @@ def test_workers_at_a_time(tmp_path: Path) -> None:
         program.span("compute", "backward", 710, epoch=step // 10, step=step)
     program.write(tmp_path)
     evidence = str(rules(reports.load(tmp_path))["waiting-for-data"]["evidence"])
-    assert "8 worker processes, 4 at a time, started anew" in evidence
+    assert "8 worker processes, 4 at a time, restarted" in evidence

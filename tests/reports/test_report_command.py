@@ -99,7 +99,10 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     training(steps=3, epochs=1).write(tmp_path)
     for words, said in (
         (("--fail-if-slower", "5%"), "--fail-if-slower needs the run to compare with"),
-        (("--against", ".", "--fail-if-slower", "fast"), "wants a percentage such as 5%"),
+        (
+            ("--against", ".", "--fail-if-slower", "fast"),
+            "invalid percentage 'fast' (for example 5%)",
+        ),
         (("--no-page", "-o", "x.html"), "-o and --no-page cannot be combined"),
     ):
         done = dftracer("report", ".", *words, cwd=tmp_path, expect=2)

@@ -117,7 +117,7 @@ def test_many_syncs(tmp_path: Path) -> None:
     if time.monotonic() - began < 10 * 100e-6:
         pytest.skip("nothing has to be written to a disk here")
     found = findings(report_of(tmp_path, SYNCS))
-    assert "fsync and its like" in found["syncs"]["evidence"]
+    assert "fsync and similar" in found["syncs"]["evidence"]
     assert "metadata-storm" not in found
 
 

@@ -49,7 +49,7 @@ def test_a_file_that_is_being_written_is_read_and_not_replaced(
         inode = path.stat().st_ino
         for words in (["recover", str(path)], ["compact", str(path)], ["compact", str(tmp_path)]):
             assert main([*words, "--quiet"]) == 1
-            assert "is still being written; left alone" in capsys.readouterr().err
+            assert "still being written; left unchanged" in capsys.readouterr().err
         assert main(["recover", "--files", "--quiet", str(tmp_path)]) == 0
         out = tmp_path / "merged" / "all.pfw"
         out.parent.mkdir()

@@ -163,7 +163,7 @@ def test_a_stranger_among_traces_of_a_directory_is_told_with_the_damage(
 def test_doctor_says_that_a_picture_is_no_trace(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "picture.png").write_bytes(PNG)
     assert main(["doctor", str(tmp_path / "picture.png")]) == 1
-    assert "picture.png: not a trace: it holds no record" in capsys.readouterr().out
+    assert "picture.png: not a trace: it contains no record" in capsys.readouterr().out
 
 
 def test_doctor_reads_one_json_document(tmp_path: Path, capsys: Capture) -> None:

@@ -15,7 +15,7 @@ from dftracer._names import printable
 from dftracer.commands._cli import reading
 from dftracer.commands._cli.options import add_no_recover, add_threads
 from dftracer.commands._cli.progress import Progress
-from dftracer.commands._cli.reading import tell_damage
+from dftracer.commands._cli.reading import report_damage
 from dftracer.commands._cli.recovery import check_finished, finish_dead
 from dftracer.commands._cli.terminal import complain
 from dftracer.errors import DFTracerError
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
             code = max(code, error.exit_code)
             continue
         done.append(found)
-        _tell(args, found)
+        _show(args, found)
     if not (args.quiet or args.json) and len(done) > 1:
         print(_text(sum(one.before for one in done), sum(one.after for one in done)))
     return code
@@ -100,7 +100,7 @@ def _one(trace: Path, args: argparse.Namespace) -> Sizes:
             damage = Damage.of(found)
             if damage.damaged:
                 # The original may still hold what a copy would lose.
-                tell_damage(damage)
+                report_damage(damage)
                 raise DFTracerError(
                     f"{printable(name)}: damaged, left unchanged (run dftracer recover first)",
                     exit_code=reading.DAMAGED,
@@ -120,7 +120,7 @@ def _one(trace: Path, args: argparse.Namespace) -> Sizes:
     return Sizes(trace if out == target else out, old, found["bytes"])
 
 
-def _tell(args: argparse.Namespace, found: Sizes) -> None:
+def _show(args: argparse.Namespace, found: Sizes) -> None:
     if args.json:
         print(json.dumps({**found._asdict(), "path": str(found.path)}))
     elif not args.quiet:

@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         name = printable(str(output))
         print(f"dftracer: {name}: {found:,} events instead of {events:,}", file=sys.stderr)
         return DAMAGED
-    return reading.tell_damage(damage)
+    return reading.report_damage(damage)
 
 
 def _to_stdout(args: argparse.Namespace) -> int:
@@ -119,7 +119,7 @@ def _to_stdout(args: argparse.Namespace) -> int:
     if events != found:
         print(f"dftracer: stdout: {found:,} events instead of {events:,}", file=sys.stderr)
         return DAMAGED
-    return reading.tell_damage(damage)
+    return reading.report_damage(damage)
 
 
 def _size(output: Path) -> int:
@@ -179,14 +179,14 @@ def _to_parquet(
     except (duckdb.Error, OSError) as error:
         raise DFTracerError(f"{output}: {str(error).splitlines()[0]}", 1) from None
     if partition:
-        _tell_short(output)
+        _report_short(output)
     damage = trace.damage
     if damage is None:
         raise DFTracerError(f"{output}: the trace was not read to its end", 1)
     return damage.events, rows, damage
 
 
-def _tell_short(output: Path) -> None:
+def _report_short(output: Path) -> None:
     names = (place.name for place in output.iterdir())
     short = [name for name in names if re.search(r"~md5-[0-9a-f]{8}$", name)]
     if short:

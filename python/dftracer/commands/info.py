@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.json:
         print(json.dumps(as_json(found), indent=1))
-        return reading.tell_damage(found.damage)
+        return reading.report_damage(found.damage)
     if args.each or len(found.files) <= MOST_EACH:
         for summary in found.files:
             print_summary(summary, args.top)
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         others = siblings(traces[0])
         if others:
             print(f"{counted(len(others), 'more file')} of this run beside it; --run includes them")
-    return reading.tell_damage(found.damage)
+    return reading.report_damage(found.damage)
 
 
 def as_json(found: TraceSummary) -> dict[str, object]:

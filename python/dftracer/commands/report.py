@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(report, comparison)
     _write_page(args, report, comparison, mode)
-    code = reading.tell_damage(report.damage)
+    code = reading.report_damage(report.damage)
     return 1 if comparison is not None and comparison.too_slow else code
 
 
@@ -124,7 +124,7 @@ def _compare(
     other = argparse.Namespace(**{**vars(args), "paths": args.against, "run": None})
     traces = reading.open_traces(other)
     before = make_report(traces, threads=args.threads, cluster=cluster)
-    reading.tell_damage(before.damage)
+    reading.report_damage(before.damage)
     return compare(report, before, limit)
 
 

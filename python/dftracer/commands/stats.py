@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         found.used = []
     if args.json:
         print(json.dumps(as_json(found, args.sort), indent=1))
-        return reading.tell_damage(found.damage)
+        return reading.report_damage(found.damage)
     tables: list[tuple[str, Sequence[Column], Rows, Callable[[Rows], list[list[str]]]]] = [
         ("name", NAME_COLUMNS, found.rows, _name_cells),
         ("process", PROCESS_COLUMNS, found.processes, _process_cells),
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
             shown = _ordered(rows, args.sort, args.top)
             _print_table(columns, cells(shown), len(rows) - len(shown))
     _print_end(found, len(traces))
-    return reading.tell_damage(found.damage)
+    return reading.report_damage(found.damage)
 
 
 def as_json(found: TraceSummary, sort: str = "time") -> dict[str, object]:

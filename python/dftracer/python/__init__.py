@@ -1,4 +1,4 @@
-"""The Python face: start a trace, annotate functions, loops and regions, end it.
+"""The Python API: start a trace, annotate functions, loops and regions, end the trace.
 
 Importing this has no effect. Nothing is recorded unless DFTRACER_ENABLE=1 is set.
 """
@@ -87,7 +87,7 @@ if TYPE_CHECKING:  # importing typing would take longer than all the rest
 
     __version__: str
 
-# Names that few programs ask for, by the module that holds them: only who asks pays for it.
+# Names that few programs use, by module; loaded on first use.
 _LATE = {
     "common": (
         "NoOpProfiler P ProfilerProtocol R T capture_signal get_default_args get_time_scale "
@@ -126,7 +126,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _find(name: str) -> Any:
-    """A public name, for the modules that offer all of them."""
+    """A public name, for the modules that alias this one."""
     if name in __all__ or name in _ALIASES:
         return globals()[name] if name in globals() else __getattr__(name)
     raise AttributeError(f"dftracer.python has no name {name!r}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def alias_of(source: ModuleType) -> Names:
     """`__all__`, `__getattr__` and `__dir__` of a module that stands for another one."""
-    find = getattr(source, "_find", None)  # where names are made when they are first used
+    find = getattr(source, "_find", None)  # for names that are loaded on first use
 
     def lookup(name: str) -> Any:
         if find is not None:

@@ -1,8 +1,8 @@
-"""Processes that multiprocessing starts afresh (spawn, forkserver) join their parent's trace, and
-so do those of loky, which joblib brings along.
+"""Makes processes that multiprocessing (spawn, forkserver) and loky (joblib) start join the trace
+of their parent.
 
-They begin as a new interpreter, which knows nothing of the trace. What is handed to them anyway,
-the preparation data, carries a ticket: reading it starts the trace in the child.
+They begin as a new interpreter without a trace. The preparation data that they receive anyway
+carries a ticket: unpickling it starts the trace in the child.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dftracer import _core
 __all__ = ["follow", "join"]
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", None]
-# Each has a function get_preparation_data, whose result goes to the child.
+# Each has a function get_preparation_data, whose result is sent to the child.
 _MODULES = (
     "multiprocessing.spawn",
     "loky.backend.spawn",
@@ -44,7 +44,7 @@ finally:
 
 
 class _Ticket:
-    """Turns into a call when the child reads it."""
+    """Becomes a call when the child unpickles it."""
 
     def __init__(self, how: tuple[Path, Path, int]) -> None:
         self.how = how
@@ -87,7 +87,7 @@ def _patch(module: ModuleType) -> None:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Waits for the modules to be imported; importing them for nothing would take 10 ms."""
+    """Waits until the program imports these modules: importing them takes 10 ms."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -113,7 +113,7 @@ class _Loader(importlib.abc.Loader):
 
 
 def follow(logfile: Path, data_dir: Path, process_id: int) -> None:
-    """From now on, children that multiprocessing starts join the trace that this process writes."""
+    """From now on, children that multiprocessing starts join the trace of this process."""
     global _how
     _how = (_absolute(logfile), _absolute_list(data_dir), process_id)
     for name in _MODULES:
@@ -125,11 +125,11 @@ def follow(logfile: Path, data_dir: Path, process_id: int) -> None:
 
 
 def join(logfile: Path, data_dir: Path, process_id: int, context: Any, run: str) -> None:
-    """In the child: take part in the parent's run, with the parent's switches and arguments."""
+    """In the child: join the parent's run, with its switches and arguments."""
     from dftracer.python.ai import ai
 
     ai._restore(context)
-    # Where no call is followed, nobody else tells a new program which run it belongs to.
+    # Without interception, a new program would not know which run it belongs to.
     tell = bool(run) and _RUN not in os.environ
     if tell:
         os.environ[_RUN] = run

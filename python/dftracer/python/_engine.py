@@ -1,4 +1,4 @@
-"""The one place that chooses: the extension's types, or those that do nothing."""
+"""Chooses between the types of the extension and those that do nothing."""
 
 from __future__ import annotations
 

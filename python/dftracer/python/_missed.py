@@ -1,4 +1,4 @@
-"""Says once, at the end of a program, that its annotated calls were not recorded."""
+"""Warns once, at the end of a program, that its annotated calls were not recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OFF = ("", "0", "false", "no", "off")
 
 
 def _is_wanted() -> bool:
-    """Where a configuration file decides, it may have decided against a trace."""
+    """A configuration file may have switched tracing off."""
     enable = os.environ.get("DFTRACER_ENABLE", "").strip().lower()
     summary = os.environ.get("DFTRACER_SUMMARY", "1").strip().lower()
     return enable in _ON and summary not in _OFF

@@ -1,4 +1,4 @@
-"""What annotations are made of while tracing is switched off: the same names, doing nothing."""
+"""The types of annotations while tracing is off: the same names, doing nothing."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def Iter(
 
 
 class Function:
-    """Never made: a decorator that is switched off gives back what it was given."""
+    """Never created: while tracing is off, a decorator returns the function unchanged."""
 
     def __new__(cls, *args: Any) -> Any:
         return args[1]

@@ -1,4 +1,4 @@
-"""Attributes of annotations that programs and tests written for other releases look at."""
+"""Attributes of annotations that programs written for other releases read."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ if TYPE_CHECKING:  # importing typing would take longer than all the rest
 
 __all__ = ["Looked"]
 
-# Its place is among the floats, whatever number it was given as.
+# Always among the floats, whatever type it was given as.
 _FLOAT = "image_size"
 
 
 class Looked:
-    """Category, name, switch and arguments of a node, as other releases keep them. Each look at the
-    arguments makes a new dict; changing one changes no event."""
+    """Category, name, switch and arguments of a node, as in other releases. Each access to the
+    arguments returns a new dict; changing it changes no event."""
 
     _flush = False
 

@@ -1,4 +1,4 @@
-"""Is this process to be traced at all? Asked once, when the package is imported."""
+"""Whether tracing is enabled in this process; decided once, at import."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _OFF = ("", "0", "false", "no", "off")
 
 
 def wanted() -> bool:
-    """False only where nothing can be recorded. Whether something is, the library decides: it
-    reads the configuration file, and names a value that it does not understand."""
+    """False only if nothing can be recorded. Otherwise the library decides: it reads the
+    configuration file and reports invalid values."""
     value = os.environ.get("DFTRACER_ENABLE")
     if value is None:
         return bool(os.environ.get("DFTRACER_CONFIGURATION"))

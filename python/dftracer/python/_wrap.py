@@ -1,4 +1,4 @@
-"""Any kind of callable, made into one that is recorded and otherwise is what it was."""
+"""Wraps any kind of callable so that its calls are recorded and nothing else changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dftracer.python._engine import Callable, CallableObject, Function, Node
 
 __all__ = ["Capture", "recorded"]
 
-# (name, position of the parameter or None where it is none, default if it has one)
+# (name, position of the parameter or None, default if it has one)
 Capture = list[tuple[Any, ...]]
 
 # Bits of a code object's flags, as in the module inspect, which takes long to import.
@@ -27,7 +27,7 @@ _KINDS = (
 )
 
 
-# Functions of these names are bound by the class as if they were decorated, if they are functions.
+# Plain functions with these names become static or class methods by themselves.
 _IMPLICIT: dict[str, Any] = {
     "__new__": staticmethod,
     "__init_subclass__": classmethod,
@@ -45,7 +45,7 @@ def _code_flags(target: Any) -> int:
             break
     code = getattr(target, "__code__", None)
     if code is None and not isinstance(target, (type, BuiltinFunctionType)):
-        # An object that is called may have an asynchronous __call__.
+        # A callable object may have an asynchronous __call__.
         code = getattr(vars(type(target)).get("__call__"), "__code__", None)
     return int(getattr(code, "co_flags", 0))
 
@@ -75,23 +75,23 @@ def _begins_with_self(target: Any) -> bool:
 
 
 def _class(node: Node, target: Any, name: str | None) -> Any:
-    """A class stays the class that it is; making an instance is what is recorded."""
-    if type(target).__module__ == "enum":  # all instances are there: calling it looks one up
+    """A class stays the same class; creating an instance is recorded."""
+    if type(target).__module__ == "enum":  # all members exist: calling it looks one up
         return target
     try:
         if target.__init__ is not object.__init__:
             target.__init__ = _callable(node, target.__init__, name, None)
         elif getattr(target.__new__, "__self__", None) is target:
-            return _callable(node, target, name, None)  # made in C, which insists on its own
+            return _callable(node, target, name, None)  # defined in C, which insists on its own
         elif target.__new__ is not object.__new__:
             target.__new__ = staticmethod(_callable(node, target.__new__, name, None))
-    except TypeError:  # one of the interpreter's own
+    except TypeError:  # a built-in
         return _callable(node, target, name, None)
     return target
 
 
 class _Descriptor:
-    """Something that is no callable, and gives one when it is looked up."""
+    """A descriptor: not callable itself, but returns a callable when it is looked up."""
 
     def __init__(self, node: Node, target: Any, name: str | None) -> None:
         self._node = node
@@ -124,7 +124,7 @@ def _other(node: Node, target: Any, name: str | None) -> Any:
 def recorded(
     node: Node, target: Any, name: str | None = None, capture: Capture | None = None
 ) -> Any:
-    """`target` with its calls recorded as events of `node`, called `name` if that is given."""
+    """`target` with its calls recorded as events of `node`, under `name` if given."""
     if isinstance(target, (staticmethod, classmethod)):
         return type(target)(recorded(node, target.__func__, name, capture))
     if isinstance(target, property):
@@ -151,8 +151,8 @@ def recorded(
 
 
 def reduce(made: Any, node: Node, target: Any, name: str | None) -> Any:
-    """How pickle and copy take a recorded callable: by name if that leads to it, as they take a
-    function, else by its parts. cloudpickle's other end has another main program."""
+    """How a recorded callable is pickled and copied: by name if that finds it, like a function,
+    else by its parts. With cloudpickle, the receiver has another main program."""
     qualified = getattr(target, "__qualname__", None)
     module = getattr(target, "__module__", None) or ""
     asks = str(sys._getframe(1).f_globals.get("__name__"))

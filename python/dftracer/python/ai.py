@@ -1,8 +1,8 @@
-"""The ai tree: one vocabulary for what training programs do, usable as decorator, context manager,
-iterator, or by hand.
+"""The ai tree: a vocabulary for training programs, usable as decorator, context manager, iterator,
+or by explicit calls.
 
-A node's arguments and its switch reach the nodes below it. The class bodies are the vocabulary: an
-annotation is a child, and its name is the event's.
+The arguments and the switch of a node apply to the nodes below it. The class bodies define the
+vocabulary: each annotation is a child, and its name is the name of the event.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # importing typing would take longer than all the rest
     T = TypeVar("T")
     Self = TypeVar("Self", bound="DFTracerAI")
     Arguments = Mapping[str, Any]
-    # For each node: the way to it, its switch, and what it was given.
+    # For each node: its path, its switch, and its arguments.
     _Snapshot = list[tuple[tuple[str, ...], bool, list[tuple[str, bytes]]]]
 else:
 
@@ -60,19 +60,19 @@ _hinted = False
 
 
 def _hint(node: DFTracerAI) -> None:
-    """Once: a switch was thrown that does not reach what the user may think it reaches."""
+    """Warns once that a switch does not affect what the user may expect."""
     global _hinted
     if not _hinted:
         _hinted = True
         print(
-            f"dftracer: disable() does not reach functions decorated with parentheses, "
-            f"@{node.path}(...): leave the parentheses away, or disable before they are defined",
+            f"dftracer: disable() does not affect functions decorated with parentheses, "
+            f"@{node.path}(...): omit the parentheses, or disable before they are defined",
             file=sys.stderr,
         )
 
 
 class DFTracerAI(Node):
-    """One kind of event: `cat` and `name`, and the arguments that its events carry."""
+    """One kind of event: its category `cat`, its `name`, and the arguments of its events."""
 
     _parent: DFTracerAI | None
     _children: dict[str, DFTracerAI]
@@ -111,11 +111,11 @@ class DFTracerAI(Node):
         return self.cat
 
     def _grow(self) -> None:
-        """Makes the children that a ready-made node has from the start."""
+        """Creates the children that a predefined node has from the start."""
 
     @property
     def path(self) -> str:
-        """How the node is reached, for messages."""
+        """The path of the node, for messages."""
         way = self._way()
         return self.name if way is None else ".".join(("ai", *way))
 
@@ -148,8 +148,8 @@ class DFTracerAI(Node):
         enable: bool | None = None,
         args: Arguments | None = None,
     ) -> Any:
-        """`@node`: record every call. `node(...)`: the same event with a switch and arguments of
-        its own, to decorate with, or to enter."""
+        """`@node`: record every call. `node(...)`: the same event with its own switch and
+        arguments, as a decorator or a context manager."""
         if fn is not None:
             if not ON:
                 return fn
@@ -185,7 +185,7 @@ class DFTracerAI(Node):
     _follows_no_switch = False
 
     def _remember(self, decorating: DFTracerAI) -> None:
-        """A function was decorated with parentheses: disable() of this node will not reach it."""
+        """A function was decorated with parentheses: disable() of this node does not affect it."""
         if self._decorated is None:
             import weakref
 
@@ -200,20 +200,20 @@ class DFTracerAI(Node):
         iter_name: str | None = None,
         block_name: str | None = None,
     ) -> Iterator[T]:
-        """Each item gives two events: NAME.iter, the wait for it, and NAME.block, the loop's body.
-        Both count the items. They are NAME.iter.last and NAME.block.last of an item whose body was
-        left by `break` or an exception."""
+        """Iterate and record two events per item: NAME.iter, the wait for it, and NAME.block, the
+        loop body. Both count the items. For an item whose body was left by `break` or an
+        exception, they are NAME.iter.last and NAME.block.last."""
         wait = text_of(iter_name or f"{self.name}.iter") if include_iter else None
         body = text_of(block_name or f"{self.name}.block") if include_block else None
         return Iter(self, iterator, wait, body, "count")
 
     @property
     def init(self) -> DFTracerAI:
-        """The node's own beginning: `@node.init` on a constructor, `with node.init:`."""
+        """Initialisation of the node: `@node.init` on a constructor, or `with node.init:`."""
         return self.derive("init")
 
     def derive(self, name: str) -> DFTracerAI:
-        """The child called NAME.`name`, made when it is first asked for."""
+        """The child NAME.`name`, created on first use."""
         name = text_of(name)
         known = self._children.get(name)
         if known is not None:
@@ -223,11 +223,11 @@ class DFTracerAI(Node):
     # ---- Switches ------------------------------------------------------------------------------
 
     def enable(self: Self) -> Self:
-        """Record events of this node and of those below it."""
+        """Record events of this node and of the nodes below it."""
         return self._switch(True)
 
     def disable(self: Self) -> Self:
-        """Record no events of this node, nor of those below it."""
+        """Record no events of this node and of the nodes below it."""
         return self._switch(False)
 
     def _switch(self: Self, on: bool) -> Self:
@@ -240,16 +240,16 @@ class DFTracerAI(Node):
             child._switch(on)
         return self
 
-    # ---- By hand -------------------------------------------------------------------------------
+    # ---- Explicit calls --------------------------------------------------------------------------
 
     def get_time(self) -> int:
-        """Time as events have it, in microseconds; 0 while nothing is recorded."""
+        """The time of the trace's clock in microseconds; 0 while nothing is recorded."""
         from dftracer.python.logger import dftracer
 
         return dftracer.get_instance().get_time()
 
     def create_children(self, names: Mapping[str, str]) -> None:
-        """Make a child for each entry: an attribute of this node, and the name of its events."""
+        """Create a child for each entry: attribute of this node, name of its events."""
         for key, name in names.items():
             setattr(self, key, self._child(key, text_of(name), DFTracerAI))
 
@@ -269,7 +269,7 @@ class DFTracerAI(Node):
         return f"<{type(self).__name__} cat={self.cat!r} name={self.name!r}{state}>"
 
     def __reduce__(self) -> Any:
-        """A node of the tree is found again by its way from the root; others are made again."""
+        """A node of the tree is pickled as its path from the root; others are created again."""
         way = self._way()
         if way is not None:
             return _find, (way,)
@@ -292,7 +292,7 @@ class DFTracerAI(Node):
         key = next((k for k, child in self._parent._children.items() if child is self), None)
         return None if key is None else (*above, key)
 
-    # ---- For processes that are started afresh -------------------------------------------------
+    # ---- For spawned processes -------------------------------------------------
 
     def _snapshot(self) -> _Snapshot:
         found: _Snapshot = [((), self.enabled, self._export())]
@@ -338,7 +338,7 @@ def _with(node: DFTracerAI, arguments: list[tuple[str, bytes]]) -> DFTracerAI:
 
 
 class _Table(type):
-    """Gives each annotated child a slot: a category is looked up at every use of its events."""
+    """Gives each annotated child a slot, because children are looked up at every event."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> _Table:
         body["__slots__"] = _children_of(body)
@@ -351,7 +351,7 @@ def _children_of(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 class _Category(DFTracerAI, metaclass=_Table):
-    """A node whose children are what its class annotates."""
+    """A node whose children are the annotations of its class."""
 
     _word: ClassVar[str] = ""  # category and name of a new one
     _dotted: ClassVar[bool] = False  # children's names begin with this node's
@@ -491,7 +491,7 @@ pipeline = ai.pipeline
 
 
 def __getattr__(name: str) -> Any:
-    """The other names of the package, which other releases have here as well."""
+    """Other names of the package, which other releases have here as well."""
     import dftracer.python as python
 
     return python._find(name)

@@ -1,5 +1,5 @@
-"""What programs written for other releases import beside the annotations: the profiler below them,
-helpers, and names for type annotations. The names of dftracer.python are here as well."""
+"""Names that programs written for other releases import: the profiler below the annotations,
+helpers, and types. The names of dftracer.python are here as well."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ __all__ = [
     "setup_stream_logger",
 ]
 
-# Python 3.9 has no ParamSpec; there the name is only good for being imported.
+# Python 3.9 has no ParamSpec; there the name can only be imported.
 P: Any = getattr(typing, "ParamSpec", TypeVar)("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -65,7 +65,7 @@ _SCALES = {"NS": 1e9, "US": 1e6, "MS": 1e3, "SEC": 1.0}
 
 
 class ProfilerProtocol(Protocol):
-    """What the logger asks of the profiler below it."""
+    """The interface of the profiler below the logger."""
 
     def initialize(
         self, log_file: str | None = ..., data_dirs: str | None = ..., process_id: int = ...
@@ -154,7 +154,7 @@ profiler: Any = _profiler()
 
 
 def get_time_scale() -> float:
-    """Units of time per second, in the trace that the settings ask for."""
+    """Time units per second in the trace, by the settings."""
     metric = dftracer.get_instance().get_config(DFTRACER_TIME_METRIC_ENV)
     return _SCALES.get(metric.strip().upper(), _SCALES["US"])
 
@@ -185,7 +185,7 @@ def setup_logger(
 
 
 def capture_signal(signal_number: int, frame: Any) -> None:
-    """A signal handler that completes the trace and exits with the signal's number. Importing this
-    installs no handler: what is recorded survives every signal without one."""
+    """A signal handler that completes the trace and exits with the number of the signal. It is
+    never installed by an import: recorded events survive every signal without it."""
     dftracer.get_instance().finalize()
     sys.exit(signal_number)

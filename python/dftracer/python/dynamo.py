@@ -1,7 +1,7 @@
 """PyTorch: the operations of a compiled model, as events of the category "dynamo".
 
-Importing this does not import torch. The switch and the arguments (epoch, step, ...) are state of a
-tracer, which is looked up when a graph runs: changing them compiles nothing again.
+Importing this does not import torch. The switch and the arguments (epoch, step, ...) belong to a
+tracer and are looked up when a graph runs: changing them does not recompile anything.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OLDEST = (2, 5, 1)
 
 
 class TorchError(DFTracerError, ImportError, RuntimeError):
-    """PyTorch is missing, or too old. Other releases raise a RuntimeError."""
+    """PyTorch is missing or too old. Other releases raise a RuntimeError."""
 
 
 def _torch() -> Any:
@@ -51,10 +51,10 @@ def _torch() -> Any:
 
 
 class Dynamo(DFTracerAI):
-    """What a traced model is called, whether it is traced, and the arguments of its events.
+    """A tracer of compiled models: name of the model, switch, and arguments of its events.
 
-    `name` is the model's. Arguments that are not given here are those of the `ai` tree, so that
-    `ai.update(epoch=3, step=7)` reaches the operations as well.
+    Arguments that are not set here are taken from the `ai` tree, so that
+    `ai.update(epoch=3, step=7)` applies to the operations as well.
     """
 
     def __init__(
@@ -86,8 +86,8 @@ class Dynamo(DFTracerAI):
         """`@tracer.compile` or `@tracer.compile(...)` on a function, a method or a module:
         torch.compile with this tracer's backend. `options` are those of torch.compile.
 
-        Where tracing is switched off, the function itself is given back; one that asks for a
-        compiler of its own (`inner`) is compiled by that, without a trace of us.
+        While tracing is off, the function itself is returned; with `inner`, it is compiled by
+        that compiler and not traced.
         """
         if f_py is None:
             return lambda late: self.compile(late, autograd=autograd, inner=inner, **options)
@@ -104,7 +104,7 @@ class Dynamo(DFTracerAI):
         return self.backend(autograd=False)(gm, ())
 
     def count_parameters(self, module: Any) -> int | None:
-        """How many numbers the weights of a module are."""
+        """The number of parameters of a module."""
         return sum(int(weights.numel()) for weights in module.parameters())
 
     def __reduce__(self) -> Any:
@@ -118,9 +118,9 @@ class Dynamo(DFTracerAI):
 class Backend:
     """Compiles the graphs that torch.compile finds, for one tracer.
 
-    Backends with the same name that compile in the same way are equal, so that a model which is
-    compiled with a new one in every epoch is compiled once. Its events carry what the backend says
-    that the model was called through.
+    Backends with the same name that compile in the same way are equal, so that a model that is
+    compiled with a new one in every epoch is compiled once. Its events have the arguments of the
+    backend that the model was called through.
     """
 
     def __init__(self, tracer: Dynamo, autograd: bool = True, inner: Inner = None) -> None:
@@ -143,7 +143,7 @@ class Backend:
             self._forget()
 
     # PyTorch compares the backend that code was compiled for with the one that the model is called
-    # through. That is the only thing it tells us at a call, so it is noted: if the code fits, its
+    # through. This comparison is the only hook at a call, so it is noted: if the code fits, its
     # graph runs next on this thread.
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -169,7 +169,7 @@ class Backend:
         return hash(self._identity)
 
     def __deepcopy__(self: B, memo: Any) -> B:
-        """A copy of a compiled module is traced as that one is."""
+        """A copy of a compiled module is traced like the original."""
         return self
 
     def update(self: B, **arguments: Any) -> B:
@@ -203,8 +203,8 @@ def create_backend(
 
     `autograd=True` records the ATen operations of forward and backward, `False` those that the
     model itself calls, forward only. `inner` ("inductor", "aot_eager", "eager", or any other
-    backend) is the compiler that shall run the model; its graphs are recorded, and in them what it
-    lets us see.
+    backend) is the compiler that runs the model; its graphs are recorded, with the operations that
+    it exposes.
     """
     _torch()
     return Dynamo(name, epoch, step, image_idx, image_size, enable).backend(autograd, inner)
@@ -231,7 +231,7 @@ class CallStackRecord:
 
 
 def create_detailed_op_name(node: Any, gm: GraphModule) -> str:
-    """What the event of a graph's operation is called."""
+    """The event name of an operation of a graph."""
     from dftracer.python.torch import _graphs
 
     return _graphs.name_of(node, gm)

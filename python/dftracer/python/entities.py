@@ -1,5 +1,4 @@
-"""Provenance: what programs written for newer releases say of their data. It is accepted, and not
-recorded yet."""
+"""Provenance of data, from programs written for newer releases. Accepted, but not recorded yet."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ class EntityRole(IntEnum):
 
 
 class EntityRelation(IntEnum):
-    """Of an event to data; from 16 on, of data to other data."""
+    """Relation of an event to data; from 16 on, of data to other data."""
 
     USED = 0
     GENERATED = 1

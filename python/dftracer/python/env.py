@@ -1,4 +1,4 @@
-"""What the environment says, as constants. The library reads the environment by itself."""
+"""Environment variables as constants. The library reads the environment by itself."""
 
 from __future__ import annotations
 

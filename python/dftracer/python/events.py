@@ -1,4 +1,4 @@
-"""Categories and events of the ai vocabulary, as members: each is the string in the trace."""
+"""Categories and events of the ai vocabulary, as enums of the strings in the trace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class StringEnum(str, Enum):
-    """A member is the string that stands in the trace; auto() is its name in lower case."""
+    """A member is the string in the trace; auto() is its name in lower case."""
 
     @staticmethod
     def _generate_next_value_(name: str, start: int, count: int, last_values: list[Any]) -> str:

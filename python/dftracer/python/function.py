@@ -1,4 +1,4 @@
-"""dft_fn: events of a category of the user's own, named after the functions that they time."""
+"""dft_fn: events of a user-defined category, named after the functions that they time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ else:
 
 __all__ = ["dft_fn"]
 
-# What a call says of itself in its parameters, or in attributes of its object.
+# Arguments that are captured from parameters, or from attributes of the object.
 _CAPTURED = ("epoch", "step", "image_idx", "image_size")
 
 
@@ -43,7 +43,7 @@ def _inner(target: Any) -> Any:
 
 
 def _parameters(target: Any) -> Capture:
-    """Where the captured names stand among the parameters of a function."""
+    """Positions of the captured names among the parameters of a function."""
     function = _inner(target)
     code = getattr(function, "__code__", None)
     if code is None:
@@ -64,7 +64,7 @@ def _parameters(target: Any) -> Capture:
 
 
 class dft_fn(Node, Looked):
-    """Events of category `cat`. Decorates functions, and is itself an event to enter."""
+    """Events of category `cat`: a decorator for functions, and a context manager."""
 
     def __init__(
         self,
@@ -90,8 +90,8 @@ class dft_fn(Node, Looked):
     @overload
     def log(self, func: None = ..., name: str | None = ...) -> Decorator: ...
     def log(self, func: Any = None, name: str | None = None) -> Any:
-        """Record calls under `name`, or the function's own. Parameters called epoch, step,
-        image_idx or image_size, and attributes of `self` with these names, go along."""
+        """Record calls under `name` (default: that of the function). Parameters and attributes of
+        `self` named epoch, step, image_idx or image_size become arguments of the event."""
         return self._decorate(func, name, _with_attributes)
 
     @overload
@@ -99,7 +99,7 @@ class dft_fn(Node, Looked):
     @overload
     def log_init(self, init: None = ..., name: str | None = ...) -> Decorator: ...
     def log_init(self, init: Any = None, name: str | None = None) -> Any:
-        """The same for a constructor: only its parameters go along."""
+        """The same for a constructor: only its parameters are captured."""
         return self._decorate(init, name, _parameters)
 
     @overload
@@ -107,7 +107,7 @@ class dft_fn(Node, Looked):
     @overload
     def log_static(self, func: None = ..., name: str | None = ...) -> Decorator: ...
     def log_static(self, func: Any = None, name: str | None = None) -> Any:
-        """The same for a static method, above or below @staticmethod; nothing goes along."""
+        """The same for a static method, above or below @staticmethod; nothing is captured."""
         return self._decorate(func, name, lambda target: [])
 
     def _decorate(self, target: Any, name: str | None, capture: Callable[[Any], Capture]) -> Any:
@@ -127,17 +127,17 @@ class dft_fn(Node, Looked):
         decorated: F = self.log(target)
         return decorated
 
-    # ---- Loops, and by hand --------------------------------------------------------------------
+    # ---- Loops, and explicit calls --------------------------------------------------------------
 
     def iter(self, func: Iterable[T], name: str = "loop", iter_name: str = "step") -> Iterator[T]:
-        """Each item gives two events: NAME.iter, the wait for it, and NAME.yield, the loop's body,
-        with the number of the item as `iter_name`."""
+        """Iterate and record two events per item: NAME.iter, the wait for it, and NAME.yield, the
+        loop body, with the number of the item as `iter_name`."""
         name = text_of(name or "loop")
         key = text_of(iter_name or "step")
         return Iter(self, func, f"{name}.iter", f"{name}.yield", key, False)
 
     def log_metadata(self, key: str, value: Any) -> None:
-        """Record a key and a value that hold for the whole process."""
+        """Record a key and a value for the whole process."""
         from dftracer.python.logger import dftracer
 
         dftracer.get_instance().log_metadata_event(key, value)
@@ -181,8 +181,8 @@ class dft_fn(Node, Looked):
 
 
 class NodeFunction(dft_fn):
-    """A node of the ai tree as a dft_fn: its events have the node's category, arguments and switch,
-    and what they are given is given to the node."""
+    """A node of the ai tree as a dft_fn: its events use the category, arguments and switch of the
+    node, and arguments set here are set on the node."""
 
     def __init__(self, node: DFTracerAI) -> None:
         self._node = node
@@ -216,7 +216,7 @@ def _rebuild(
 
 
 def _with_attributes(target: Any) -> Capture:
-    """Parameters, and where there are none of a name, attributes of `self`."""
+    """Parameters, else attributes of `self` with the same names."""
     found = _parameters(target)
     function = _inner(target)
     code = getattr(function, "__code__", None)

@@ -1,4 +1,4 @@
-"""The process's logger: one object, whoever asks for it."""
+"""The logger of the process, a singleton."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _say_once() -> bool:
 
 
 def _end_with_ctrl_c() -> None:
-    """A program that Ctrl-C ends dies by the signal, and no library hears of it: complete the file
-    when the interpreter ends."""
+    """Completes the file when the interpreter exits: a program that is ended by Ctrl-C dies by the
+    signal, without the library's exit handlers."""
     global _told
     if _told:
         return
@@ -45,20 +45,20 @@ def _complete_after_ctrl_c() -> None:
     from dftracer import _core
 
     if isinstance(getattr(sys, "last_value", None), KeyboardInterrupt):
-        for _ in range(100):  # as many as have initialised it
+        for _ in range(100):  # number of initialize_log calls
             if not _core.active():
                 break
             _core.finalize()
 
 
 class dftracer:
-    """Starts and ends the trace of this process, and records single events into it.
+    """Starts and ends the trace of this process, and records single events.
 
-    Switched off, every method does nothing.
+    While tracing is off, every method does nothing.
     """
 
     _instance: dftracer | None = None
-    # For programs that look at them.
+    # For programs that read them.
     logger: Any = None
     dbg_logging: Any = None
     start_time = 0
@@ -71,8 +71,8 @@ class dftracer:
     ) -> dftracer:
         """Start recording into `logfile` ("d/t.pfw" gives d/t.pfw.gz) and return the logger.
 
-        Without `logfile`, DFTRACER_LOG_FILE says where. `data_dir` names the directories of
-        interest, as a list or with ":" between them. `process_id` is the rank of this process.
+        The default of `logfile` is DFTRACER_LOG_FILE. `data_dir` names the directories to record,
+        as a list or separated by ":". `process_id` is the rank of this process.
         """
         log = dftracer.get_instance()
         if ON:
@@ -85,7 +85,7 @@ class dftracer:
                 rank = -1 if process_id is None else int(process_id)
                 recording = _core.initialize(logfile, data_dir, rank)
             except Exception as error:
-                # A mistake in what describes the program must not end the program.
+                # A wrong argument must not end the program.
                 print(f"dftracer: initialize_log: {error}; nothing is recorded", file=sys.stderr)
                 _core.asked()
                 return log
@@ -113,7 +113,7 @@ class dftracer:
         return dftracer._instance
 
     def get_time(self) -> int:
-        """Time as events have it, in microseconds; 0 while nothing is recorded."""
+        """The time of the trace's clock in microseconds; 0 while nothing is recorded."""
         if not ON:
             return 0
         from dftracer import _core
@@ -121,15 +121,15 @@ class dftracer:
         return _core.time()
 
     def enter_event(self) -> None:
-        """Open a level: events from here to exit_event() are inside it. The first event that is
-        logged meanwhile takes its place."""
+        """Open a nesting level: events up to exit_event() are inside it. The first event logged
+        meanwhile becomes the outer event."""
         if ON:
             from dftracer import _core
 
             _core.enter()
 
     def exit_event(self) -> None:
-        """Close the level that enter_event() opened last."""
+        """Close the level that the last enter_event() opened."""
         if ON:
             from dftracer import _core
 
@@ -153,21 +153,21 @@ class dftracer:
             _core.complete(name, cat, start_time, duration, int_args, float_args, string_args)
 
     def log_metadata_event(self, key: str, value: Any) -> None:
-        """Record a key and a value that hold for the whole process."""
+        """Record a key and a value for the whole process."""
         if ON:
             from dftracer import _core
 
             _core.metadata(key, value)
 
     def flush(self) -> None:
-        """Bring the file up to date and go on."""
+        """Write all events to the file and continue recording."""
         if ON:
             from dftracer import _core
 
             _core.flush()
 
     def finalize(self) -> None:
-        """Complete the file. Without this call, the end of the process does it."""
+        """Complete the file. Without this call, it is completed when the process ends."""
         if ON:
             from dftracer import _core
 
@@ -176,10 +176,10 @@ class dftracer:
             if auto is not None and not _core.active():
                 auto.remove()
 
-    # ---- What newer releases have --------------------------------------------------------------
+    # ---- Names of newer releases --------------------------------------------------------------
 
     def get_config(self, key: str) -> str:
-        """The value of a DFTRACER_ variable, "" where it is not set."""
+        """The value of a DFTRACER_ variable, "" if it is not set."""
         return os.environ.get(key, "")
 
     def set_app_metadata_int(self, key: str, value: int) -> None:
@@ -189,7 +189,7 @@ class dftracer:
         self.log_metadata_event(key, value)
 
     def mark_used(self, name: str) -> None:
-        """Accepted; which parts were in use is seen from the events."""
+        """Accepted and ignored: the events show which parts were used."""
 
     def declare_entity(self, type: str, key: Any, store: Any = 0, uri: str = "") -> int:
         return 0
@@ -200,8 +200,8 @@ class dftracer:
 
 
 def __getattr__(name: str) -> Any:
-    """The other names of the package. Other releases have a logger of the standard library under
-    this module's name, so what such a logger can do is here as well."""
+    """Other names of the package. Other releases have a standard library logger under the name of
+    this module, so its methods are here as well."""
     import dftracer.python as python
 
     try:

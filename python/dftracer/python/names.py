@@ -1,4 +1,4 @@
-"""The words that names of events are built from."""
+"""The parts of event names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STOP_METADATA_NAME = "end"
 
 
 def text_of(value: object) -> str:
-    """A name as text. What is none is shown by its type: its own words may be wrong, or raise."""
+    """A name as text. Other objects are shown by type: their __str__ may raise."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bytes):
@@ -42,10 +42,10 @@ def _with_suffix(name: str, suffix: str) -> str:
 
 
 def get_iter_block_name(name: str) -> str:
-    """What the event of a loop's body is called."""
+    """The event name of a loop body."""
     return _with_suffix(name, BLOCK_NAME)
 
 
 def get_iter_handle_name(name: str) -> str:
-    """What the event of waiting for a loop's next item is called."""
+    """The event name of the wait for the next item of a loop."""
     return _with_suffix(name, ITER_NAME)

@@ -1,4 +1,4 @@
-"""Values with a role, for traces that are aggregated while they are written."""
+"""Values with a role in aggregated traces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TagDType(IntEnum):
 
 
 class TagType(IntEnum):
-    """How a value takes part in aggregation. In a trace of single events all are written."""
+    """Role of a value in aggregation. A trace of single events contains all values."""
 
     KEY = 0
     VALUE = 1
@@ -36,7 +36,7 @@ class TagValue:
     ) -> None:
         self.dtype = dtype
         self.tag_type = tag_type
-        # What the events carry: the extension looks for it under this name.
+        # The value in events: the extension looks for this name.
         try:
             self.plain: Any = _CONVERT[TagDType(dtype)](value)
         except (TypeError, ValueError):

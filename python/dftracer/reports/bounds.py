@@ -8,12 +8,12 @@ from dftracer._format import counted, duration, percent
 
 Row = dict[str, Any]
 
-# Parts below this share are left out of the line, unless they are the largest.
+# Smaller shares are left out, unless they are the largest.
 LEAST = 0.01
 
 
 def base_of(overview: Row) -> tuple[int, str]:
-    """The time that shares of the job are of, and what it is, in words."""
+    """The time that shares of the job refer to, and its name."""
     busy, job = overview["busy_ns"] or 0, overview["job_ns"] or 0
     whole = max(busy, job)
     if busy <= job * 1.01:
@@ -22,7 +22,7 @@ def base_of(overview: Row) -> tuple[int, str]:
 
 
 def busy_words(overview: Row) -> str:
-    """What shares of findings about I/O are of."""
+    """The name of the time that findings about I/O refer to."""
     busy, job = overview["busy_ns"] or 0, overview["job_ns"] or 0
     if abs(busy - job) <= 0.01 * job:
         return f"of the {duration(job)} that {_subject(overview)} took"
@@ -37,7 +37,7 @@ def _subject(overview: Row) -> str:
 
 
 def bound_by(overview: Row) -> str | None:
-    """Shares, largest first; none if there is no time to share out."""
+    """Shares, largest first; None if there is no time to divide."""
     whole, words = base_of(overview)
     if not whole:
         return None
@@ -49,28 +49,28 @@ def bound_by(overview: Row) -> str | None:
         (max(whole - (overview["busy_ns"] or 0), 0), _quiet_name(overview)),
     ]
     parts.sort(key=lambda part: -part[0])
-    told = [
+    shares = [
         f"{name} {percent(time / whole)}"
         for at, (time, name) in enumerate(parts)
         if at == 0 or time >= LEAST * whole
     ]
     cpu = "" if overview["cpu_ns"] is None else f" ({duration(overview['cpu_ns'])} of CPU time)"
-    return f"{', '.join(told)}, {words}{cpu}"
+    return f"{', '.join(shares)}, {words}{cpu}"
 
 
 def _computing(overview: Row) -> int:
-    """In regions that are called compute, and not in I/O."""
+    """Time in compute regions, without I/O."""
     return max((overview["compute_ns"] or 0) - (overview["hidden_io_ns"] or 0), 0)
 
 
 def _other(overview: Row) -> int:
-    """Busy, and in none of these."""
+    """Busy time in none of these."""
     inside = (overview["io_ns"] or 0) + (overview["lock_ns"] or 0) + _computing(overview)
     return max((overview["busy_ns"] or 0) - inside, 0)
 
 
 def _other_name(overview: Row) -> str:
-    """CPU, if that much of it was used even if the I/O calls never waited."""
+    """CPU, if the CPU time explains it even if I/O calls never waited."""
     cpu, other = overview["cpu_ns"], _other(overview)
     if _computing(overview):
         return "outside traced calls and regions"
@@ -80,7 +80,7 @@ def _other_name(overview: Row) -> str:
 
 
 def _quiet_name(overview: Row) -> str:
-    """What processes did while none of them was busy: most of it, as far as known."""
+    """What processes mostly did while none of them was busy, as far as known."""
     kinds = (
         (overview["pipe_wait_ns"] or 0, "waiting on pipes, sockets and terminals"),
         (overview["untraced_child_ns"] or 0, "waiting for programs that are not traced"),

@@ -1,4 +1,4 @@
-"""The clocks of hosts, by the model of `dftracer merge`: the same offsets leave the same times."""
+"""Clock offsets between hosts, as in `dftracer merge`: both produce the same times."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from dftracer.reports.store import Shifts
 
 @dataclass
 class Comparison:
-    """What has to be taken from times, and what to say about it."""
+    """Corrections of times, and their description."""
 
     shifts: Shifts = field(default_factory=dict)
     text: str | None = None
 
 
 def compare(files: Sequence[Path], threads: int = 0) -> Comparison:
-    """Reads the traces once more, if they are of several hosts."""
+    """Reads the traces once more if they are from several hosts."""
     heads = _reader.probe(list(files))
     hosts = {head["host"] for head in heads if head["host"]}
     if len(hosts) < 2 and not (len(files) > 1 and any(head["merged"] for head in heads)):
         return Comparison()
     found = _reader.clocks(list(files), threads=threads)
     shifts = {(s["path"], s["host"]): 1000 * s["shift_us"] for s in found["shifts"]}
-    # Merged files have their times corrected already.
+    # The times of merged files are already corrected.
     taken = {host for _, host in shifts}
-    told = [_words(clock, clock["host"] in taken) for clock in found["clocks"] if clock["proven"]]
-    return Comparison(shifts, "; ".join(told) or None)
+    texts = [_words(clock, clock["host"] in taken) for clock in found["clocks"] if clock["proven"]]
+    return Comparison(shifts, "; ".join(texts) or None)
 
 
 def apart(processes: Sequence[dict[str, Any]]) -> str | None:
-    """Words about hosts of one run that were never there at the same time, by their clocks."""
+    """A warning about hosts of one run that never ran at the same time, by their clocks."""
     spans: dict[tuple[int, str], list[int]] = {}
     for row in processes:
         if row["host"] is None or row["start_ns"] is None:
@@ -46,8 +46,8 @@ def apart(processes: Sequence[dict[str, Any]]) -> str | None:
         others = [(name, span) for (of, name), span in spans.items() if of == run and name != host]
         if others and all(end < span[0] or start > span[1] for _, span in others):
             return (
-                f"by its clock, {host} ran at no time at which {others[0][0]} did. It may be "
-                "wrong, but no collective operation tells by how much: times are as recorded"
+                f"by their clocks, {host} and {others[0][0]} never ran at the same time. One clock "
+                "may be wrong, but no collective operation shows by how much: times are as recorded"
             )
     return None
 
@@ -55,9 +55,9 @@ def apart(processes: Sequence[dict[str, Any]]) -> str | None:
 def _words(clock: dict[str, int | str], taken: bool) -> str:
     offset = int(clock["offset_ns"])
     side = "ahead of" if offset > 0 else "behind"
-    done = "taken out of its times" if taken else "its times are corrected already"
+    done = "corrected" if taken else "already corrected in the trace"
     return (
         f"the clock of {clock['host']} is {duration(abs(offset))} {side} that of "
-        f"{clock['against']}, at most {duration(int(clock['uncertainty_ns']))} off "
+        f"{clock['against']}, within {duration(int(clock['uncertainty_ns']))} "
         f"({counted(int(clock['rounds']), 'collective operation')}): {done}"
     )

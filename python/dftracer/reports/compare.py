@@ -1,9 +1,9 @@
-"""Two reports side by side: what changed, and whether that is more than noise.
+"""Compares two reports: what changed, and whether that is more than noise.
 
-The noise is that of repeated steps. The steps of a run, one after the other, are cut into at most
-`BATCHES` batches; the batches' means vary as a mean of steps does, also where one step resembles
-the one before, which single steps would hide. The ratio of the two runs' means gets an interval of
-95 % from that (Welch's, on the logarithm). A change whose interval holds zero is noise.
+Noise is estimated from repeated steps by batch means: the consecutive steps of a run are cut into
+at most `BATCHES` batches, whose means vary as a mean of steps does even if steps are correlated
+with the previous ones. From that follows a 95 % confidence interval of the ratio of both means
+(Welch's, on the logarithm). A change whose interval contains zero is noise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dftracer.reports.render.figures import Figure
 
 BATCHES = 12
-FEWEST = 3  # repetitions that say something about noise
+FEWEST = 3  # repetitions needed to estimate noise
 
 # Student's t: 97.5 % of its mass lies below, by degrees of freedom; the next smaller one is taken.
 _T = {
@@ -31,32 +31,32 @@ _T = {
 
 CHANGES = derived(
     "changes",
-    "what changed from the other run to this one",
+    "what changed from the baseline to this run",
     [
         ("measure", "text", "what was measured"),
         ("unit", "text", "ns, bytes or count"),
-        ("before", "float", "in the other run"),
+        ("before", "float", "in the baseline"),
         ("after", "float", "in this run"),
         ("change_percent", "float", "from before to after"),
-        ("low_percent", "float", "the change is at least this, with 97.5 % certainty"),
-        ("high_percent", "float", "and at most this"),
-        ("repeats", "text", "repetitions that the noise was taken from, before and after"),
-        ("verdict", "text", "slower, faster, noise; none where nothing is repeated"),
+        ("low_percent", "float", "lower bound of the 95 % confidence interval"),
+        ("high_percent", "float", "its upper bound"),
+        ("repeats", "text", "repetitions that noise was estimated from, before and after"),
+        ("verdict", "text", "slower, faster or noise; None if nothing is repeated"),
     ],
 )
 CALLS = derived(
     "call_changes",
-    "calls and regions whose time changed, most first; one run each, so noise is not known",
+    "calls and regions whose time changed, largest change first; their noise is unknown",
     [
         ("cat", "text", "the category"),
-        ("name", "text", "of the call"),
+        ("name", "text", "name of the call"),
         ("change_ns", "int", "of the sum of durations"),
-        ("change_percent", "float", "likewise"),
-        ("before_ns", "int", "sum of durations in the other run"),
+        ("change_percent", "float", "the same, in percent"),
+        ("before_ns", "int", "sum of durations in the baseline"),
         ("after_ns", "int", "in this run"),
-        ("before_count", "int", "calls in the other run"),
+        ("before_count", "int", "calls in the baseline"),
         ("after_count", "int", "in this run"),
-        ("before_mean_ns", "float", "duration of one call in the other run"),
+        ("before_mean_ns", "float", "mean duration of a call in the baseline"),
         ("after_mean_ns", "float", "in this run"),
     ],
 )
@@ -64,10 +64,10 @@ FINDINGS = derived(
     "finding_changes",
     "findings of the two runs",
     [
-        ("rule", "text", "its name"),
+        ("rule", "text", "name of the rule"),
         ("state", "text", "new, gone, or in both"),
-        ("title", "text", "of this run's finding, or of the other's if it is gone"),
-        ("before_share", "float", "of the time that it was a part of, in the other run"),
+        ("title", "text", "of the finding in this run, or in the baseline if it is gone"),
+        ("before_share", "float", "share of the time that it refers to, in the baseline"),
         ("after_share", "float", "in this run"),
     ],
 )
@@ -95,17 +95,17 @@ class Change:
 
     def row(self) -> tuple[Any, ...]:
         repeats = "{:,} and {:,}".format(*self.repeats) if self.repeats else None
-        told = (self.percent, self.low, self.high, repeats, self.verdict or None)
-        return (self.measure, self.unit, self.before, self.after, *told)
+        rest = (self.percent, self.low, self.high, repeats, self.verdict or None)
+        return (self.measure, self.unit, self.before, self.after, *rest)
 
 
 @dataclass
 class Comparison:
-    """`after` is the run that the report is about, `before` the one it is held against."""
+    """`after` is the run of the report, `before` the baseline."""
 
     before: Report
     after: Report
-    main: Change | None  # what slower and faster are judged by
+    main: Change | None  # decides whether the run is slower or faster
     tables: dict[str, Table]
     limit: float | None = None  # percent
 
@@ -120,8 +120,8 @@ class Comparison:
         from dftracer.reports.render.compare_text import verdict
         from dftracer.reports.render.markup import escaped
 
-        told = f"<p><strong>{escaped(verdict(self)[1])}</strong></p>"
-        return told + "".join(table._repr_html_() for table in self.tables.values())
+        text = f"<p><strong>{escaped(verdict(self)[1])}</strong></p>"
+        return text + "".join(table._repr_html_() for table in self.tables.values())
 
     def figures(self) -> dict[str, Figure]:
         from dftracer.reports.render.plots.compare import PLOTS
@@ -137,7 +137,7 @@ def parse_limit(words: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise DFTracerError(f"--fail-if-slower wants a percentage such as 5%, not {words!r}")
+        raise DFTracerError(f"--fail-if-slower: invalid percentage {words!r} (for example 5%)")
     return value
 
 
@@ -155,8 +155,8 @@ def compare(after: Report, before: Report, limit: float | None = None) -> Compar
 
 
 def step_times(report: Report) -> list[float]:
-    """Of the steps, in their order: the time of the slowest process, without the first step of an
-    epoch, which starts workers and fills queues."""
+    """The time of each step in the slowest process, in order, without the first step of an epoch,
+    which starts workers and fills queues."""
     return [group["dur_ns"] for group in _steady(report)]
 
 
@@ -164,7 +164,7 @@ def _steady(report: Report) -> list[dict[str, float]]:
     groups: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
     table = report.table("steps")
     for row in sorted(table, key=lambda row: (row["start_ns"] or 0, row["process"] or 0)):
-        # Steps without a number are nobody's repetition in another process.
+        # Steps without a number cannot be matched between processes.
         key = (row["epoch"], row["step"]) if row["step"] is not None else (id(row), None)
         groups.setdefault(key, []).append(row)
     seen: dict[Any, int] = {}
@@ -210,7 +210,7 @@ def _epoch_changes(before: Report, after: Report) -> list[Change]:
 
 
 def change(measure: str, before: Sequence[float], after: Sequence[float]) -> Change:
-    """Of a time that was measured again and again in both runs."""
+    """The change of a time that was measured repeatedly in both runs."""
     (old, old_error, old_free), (new, new_error, new_free) = _mean(before), _mean(after)
     counts = (len(before), len(after))
     if old <= 0 or new <= 0:
@@ -224,7 +224,7 @@ def change(measure: str, before: Sequence[float], after: Sequence[float]) -> Cha
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float, int]:
-    """The mean, its standard error by batches, and the degrees of freedom of that."""
+    """The mean, its standard error from batch means, and the degrees of freedom."""
     size = -(-len(values) // BATCHES)
     batches = [values[at : at + size] for at in range(0, len(values) - size + 1, size)]
     means = [sum(batch) / len(batch) for batch in batches]

@@ -74,10 +74,10 @@ class _Task:
         if code < 0:
             return f"killed by {signal.Signals(-code).name}"
         with contextlib.suppress(OSError):
-            lines = Path(self.place, "errors").read_text(errors="replace").split("\n")
-            said = [line for line in lines if line.strip()]
-            if said:
-                return " ".join(said[-1].split())
+            text = Path(self.place, "errors").read_text(errors="replace")
+            lines = [line for line in text.split("\n") if line.strip()]
+            if lines:
+                return " ".join(lines[-1].split())
         return f"status {code}"
 
 

@@ -1,8 +1,8 @@
-"""The tables of a report: their columns, what each holds, and in which unit.
+"""The tables of a report: their columns, meanings and units.
 
-Times are whole nanoseconds (`_ns`), those of a moment counted from the Unix epoch; sizes are bytes
-(`_bytes`, and `lower`, `upper`, `mean_size` of calls). A process is known by its number in
-`processes`. A cell that cannot be known is None.
+Times are integer nanoseconds (`_ns`), points in time since the Unix epoch; sizes are bytes
+(`_bytes`, and `lower`, `upper`, `mean_size` of calls). A process is identified by its number in
+`processes`. A cell whose value is unknown is None.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def derived(name: str, meaning: str, columns: Sequence[tuple[str, str, str]]) ->
     return Schema(name, meaning, tuple(Column(*column) for column in columns))
 
 
-# What a span of time was spent on. A step is split into these, in the order in which the first
-# that applies at a moment gets it; docs/report.md says why in this order.
+# What time is spent on. A step is split into these classes; at each moment the first one that
+# applies gets the time. docs/report.md explains the order.
 CLASSES = ("communication", "transfer", "checkpoint", "compute", "fetch", "io")
 
 # The parts of a step, in the order in which they are stacked, with the names people read.
@@ -46,15 +46,15 @@ PARTS = {
 PART_COLUMNS = {part: f"{part}_ns" for part in PARTS} | {"other": "unattributed_ns"}
 
 SPLIT = """
-fetch_ns int waiting for a batch, and for nothing that stands before it in the order of classes
+fetch_ns int waiting for a batch, and in no class that comes first in the order of classes
 compute_ns int forward, backward, optimizer, and operations of PyTorch
-backward_ns int part of compute_ns: gradients, and with several ranks, waiting for the others
+backward_ns int part of compute_ns: gradients and, with several ranks, waiting for the others
 transfer_ns int copying to or from a device
 communication_ns int send, receive, collectives, barriers
-checkpoint_ns int saving or loading the state
-io_ns int in calls of POSIX and STDIO, whatever else was going on: part of the others
-unhidden_io_ns int I/O while no thread of the process computed: likewise part of the others
-unattributed_ns int time that is none of fetch, compute, transfer, communication, checkpoint
+checkpoint_ns int saving or loading a checkpoint
+io_ns int in POSIX and STDIO calls, whatever else was going on: part of the others
+unhidden_io_ns int I/O while no thread of the process computed: also part of the others
+unattributed_ns int time in none of fetch, compute, transfer, communication, checkpoint
 """
 
 _TABLES = {
@@ -65,57 +65,57 @@ first_ns int when the first event began
 last_ns int when the last event ended
 start_ns int when the job began: the first start record, or event if that is earlier
 end_ns int when it ended: the last end record, or event
-job_ns int how long that was; of several runs, without the time between them
-timed_by text which records the times of the job are known by
-runs int runs of the job that the traces hold, see the table
+job_ns int end_ns - start_ns; of several runs, without the time between them
+timed_by text the records that the times of the job come from
+runs int runs that the traces contain, see the table
 processes int processes that recorded
 ranks int ranks among them
 hosts int hosts that they ran on
 threads int threads, of all processes
 traces int trace files
 events int records of what the programs did
-lost int events that were given up while recording
-recovered int processes that died and whose trace was finished afterwards
-damaged int places of the files that could not be read
+lost int events that could not be recorded
+recovered int processes that crashed and whose trace was completed afterwards
+damaged int places in the files that could not be read
 read_bytes int bytes of files that I/O calls read; None if only calls of unknown size read
-write_bytes int bytes of files that I/O calls wrote; likewise
-read_unknown int calls that read a number of bytes which the trace does not tell
-write_unknown int likewise, of calls that write
-mapped_bytes int lengths of the mappings of files: what is read and written there is not seen
+write_bytes int the same, written
+read_unknown int calls that read a number of bytes that the trace does not contain
+write_unknown int the same, of calls that write
+mapped_bytes int lengths of the mappings of files: accesses to mapped memory are not recorded
 io_ns int time in which at least one I/O call was open, summed over processes
 any_ns int time in which at least one process had an I/O call open
 bandwidth float bytes read and written per second of any_ns
-compute_ns int likewise, of computing
+compute_ns int time in which at least one thread computed, summed over processes
 hidden_io_ns int time of I/O during which the same process computed
 unhidden_io_ns int io_ns - hidden_io_ns
 busy_ns int time in which processes neither waited for others nor slept, summed over processes
-lock_ns int time in which they waited for locks on files
-child_wait_ns int time in which they waited for processes that they began
-untraced_child_ns int of this, what no traced child explains
-pipe_wait_ns int time in which they waited on pipes, sockets and terminals
-idle_ns int time in which they slept, or waited for what is not traced, as far as known
-cpu_ns int processor time of all; None if some do not tell theirs
-bound_by text what the time went to, in a line
-clock text how far the clocks of hosts differ, and what was done about it
-not_traced text what the trace cannot show
+lock_ns int time in which processes waited for file locks
+child_wait_ns int time in which processes waited for their children
+untraced_child_ns int the part of it that no traced child explains
+pipe_wait_ns int time in which processes waited on pipes, sockets and terminals
+idle_ns int time in which processes slept or waited for something untraced, as far as known
+cpu_ns int CPU time of all processes; None if some did not record it
+bound_by text where the time went, in one line
+clock text how far the clocks of hosts differ, and whether times were corrected
+not_traced text what the trace does not show
 """,
     ),
     "runs": (
-        "one row a run of the job that the traces hold",
+        "one row per run that the traces contain",
         """
-run int its number, by the time when it began
-id text that its traces carry; None if they carry none
-guessed bool if only the times of traces say that they belong together
+run int its number, in the order of their start
+id text the run id in its traces; None if they have none
+guessed bool whether only the times of the traces show that they belong together
 start_ns int when its first process began
 end_ns int when its last process ended
 dur_ns int end_ns - start_ns
 processes int that recorded
 events int records of what they did
-command text of the process that began first
+command text command line of the process that began first
 """,
     ),
     "processes": (
-        "one row a process",
+        "one row per process",
         """
 process int its number in this report
 pid int the kernel's number
@@ -123,7 +123,7 @@ host text where it ran
 rank int of a parallel job
 parent int process that started it; None if that did not record
 role text main, worker, or helper
-name text as the trace calls it
+name text its name in the trace
 command text its command line
 events int records of what it did
 threads int that recorded
@@ -133,28 +133,28 @@ ready_ns int when a worker began its first item
 start_ns int when it began: its start record, or first event
 end_ns int when it ended: its end record, or last event
 life_ns int end_ns - start_ns
-timed_by text which records these are
+timed_by text the records that these times come from
 run int see runs
 busy_ns int life_ns without wait_ns and idle_ns
-lock_ns int time in which it waited for locks on files, and for nothing else
-wait_ns int time in which it waited for processes that it began, or on a pipe, socket or terminal
-idle_ns int time in which it slept, or waited for what is not traced; 0 if that is not known
-cpu_ns int processor time, if its end record tells
+lock_ns int time in which it waited for file locks, and for nothing else
+wait_ns int time in which it waited for its children, or on a pipe, socket or terminal
+idle_ns int time in which it slept or waited for something that is not traced; 0 if unknown
+cpu_ns int CPU time, if its end record contains it
 io_ns int time in which at least one of its I/O calls was open
 compute_ns int time in which at least one of its threads computed
-hidden_io_ns int time of both
+hidden_io_ns int time of I/O during which it computed
 unhidden_io_ns int io_ns - hidden_io_ns
 overlap_percent float hidden_io_ns of io_ns
 read_bytes int bytes of files that its I/O calls read; None if only calls of unknown size read
-write_bytes int bytes of files that its I/O calls wrote; likewise
+write_bytes int the same, written
 ops int its I/O calls, on files
-lost int events that were given up
+lost int events that could not be recorded
 ended text cleanly, recovered, or not known
 trace text the file
 """,
     ),
     "hosts": (
-        "one row a host",
+        "one row per host",
         """
 host text its name
 processes int that recorded there
@@ -166,7 +166,7 @@ write_bytes int bytes written
 """,
     ),
     "layers": (
-        "one row a category of events",
+        "one row per category of events",
         """
 cat text the category
 class text what its time counts as: compute, communication, transfer, checkpoint, fetch, io or none
@@ -177,34 +177,34 @@ any_ns int time in which at least one process had an I/O call of it open; 0 if i
 read_bytes int bytes read
 write_bytes int bytes written
 bandwidth float bytes read and written per second of any_ns
-files int files that they named
+files int files that they used
 processes int that have such events
 overlap_percent float part of union_ns during which the same process computed
 """,
     ),
     "calls": (
-        "one row a name of a category",
+        "one row per name and category",
         """
 cat text the category
 name text of the call, region or operation
 class text what its time counts as
 role text what the call does: read, write, copy, collect, open, close, map, sync, lock, ...
 count int how many
-errors int that failed: errno was set, or the result of an I/O call was negative
-error_ns int sum of the durations of these
+errors int calls that failed: errno was set, or the result of an I/O call was negative
+error_ns int sum of the durations of failed calls
 total_ns int sum of durations
-mean_ns float total_ns of count
+mean_ns float total_ns / count
 min_ns int the shortest
-p50_ns int half were shorter; percentiles are right to 1.6 %
-p90_ns int nine in ten were shorter
-p99_ns int 99 in a hundred were shorter
+p50_ns int the median; percentiles are accurate to 1.6 %
+p90_ns int the 90th percentile
+p99_ns int the 99th percentile
 max_ns int the longest
-read_bytes int bytes read; None if the trace does not tell
-write_bytes int bytes written; likewise
-unknown int calls that moved a number of bytes which the trace does not tell
+read_bytes int bytes read; None if unknown
+write_bytes int the same, written
+unknown int calls that moved a number of bytes that the trace does not contain
 mapped_bytes int lengths of the mappings that it made
 bandwidth float bytes moved per second of total_ns
-mean_size float bytes a call, of those that moved any
+mean_size float bytes per call, of the calls that moved any
 """,
     ),
     "sizes": (
@@ -213,8 +213,8 @@ mean_size float bytes a call, of those that moved any
 direction text read, write, or copy (from one file to another)
 cat text the category
 name text of the call
-lower int smallest size of this row
-upper int first size that is too large for it
+lower int smallest size in this row
+upper int smallest size above this row
 count int calls
 bytes int that they moved
 total_ns int sum of their durations
@@ -225,13 +225,13 @@ total_ns int sum of their durations
         """
 cat text the category
 name text of the call
-lower_ns int shortest duration of this row
-upper_ns int first duration that is too long for it
+lower_ns int shortest duration in this row
+upper_ns int shortest duration above this row
 count int calls
 """,
     ),
     "epochs": (
-        "one row an epoch of a process that has steps",
+        "one row per epoch of a process that has steps",
         """
 process int see processes
 rank int of the process
@@ -244,7 +244,7 @@ evaluation_ns int passes over the validation or test set, in it or after its las
         + SPLIT,
     ),
     "steps": (
-        "one row a training step of a process",
+        "one row per training step of a process",
         """
 process int see processes
 rank int of the process
@@ -256,60 +256,60 @@ dur_ns int until the next one began, or until its last event ended
         + SPLIT,
     ),
     "timeline": (
-        "time cut into at most 240 equal pieces, by category",
+        "at most 240 equal intervals of time, by category",
         """
-start_ns int of the piece
+start_ns int beginning of the interval
 dur_ns int its length, a power of two
 cat text the category
 ops int events that began in it
 read_bytes int read, spread evenly over each call's time
-write_bytes int written, likewise
-busy_ns int sum of the parts of spans that lie in it: divided by dur_ns, how many at a time
+write_bytes int written, spread in the same way
+busy_ns int time of spans in the interval; divided by dur_ns, how many were open on average
 """,
     ),
     "heat": (
-        "the same pieces of time, by process",
+        "the same intervals, by process",
         """
 process int see processes
-start_ns int of the piece
+start_ns int beginning of the interval
 dur_ns int its length
 io_ns int time in which at least one I/O call was open
 compute_ns int time in which at least one thread computed
-unhidden_io_ns int I/O without computing
+unhidden_io_ns int I/O while no thread computed
 ops int I/O calls that began in it
 bytes int read and written
 """,
     ),
     "files": (
-        "one row a file that the programs used, costliest first",
+        "one row per file that the programs used, costliest first",
         """
 fname text its path
 opens int calls that open it
 reads int calls that read
 writes int calls that write
-metadata int close, stat, seek, unlink, sync, ...: no locks, no asynchronous requests
+metadata int close, stat, seek, unlink, sync, ...; without locks and asynchronous requests
 read_bytes int bytes read; None if only calls of unknown size read it
-write_bytes int bytes written; likewise
-read_unknown int calls that read a number of bytes which the trace does not tell
-write_unknown int likewise, of calls that write
-mapped_bytes int lengths of its mappings: what is read and written there is not seen
+write_bytes int the same, written
+read_unknown int calls that read a number of bytes that the trace does not contain
+write_unknown int the same, of calls that write
+mapped_bytes int lengths of its mappings: accesses to mapped memory are not recorded
 total_ns int sum of the durations of all these calls
-mean_size float bytes a call that moved any
-sequential int transfers that began where the one before ended, see "Files"
-strided int that began a constant distance after the one before
-random int all other transfers but the first, and but those whose place is not known
-random_ns int sum of the durations of these
-pattern text sequential, strided, random, mixed, whole (one a pass), mapped, unknown, none
-extent_bytes int the highest offset that was reached
-reread_bytes int bytes read beyond that, of those whose place is known: at least so many twice
+mean_size float bytes per call that moved any
+sequential int transfers that began where the previous one ended, see "Files"
+strided int transfers that began a constant distance after the previous one
+random int all other transfers, except the first and those at an unknown offset
+random_ns int sum of the durations of random transfers
+pattern text sequential, strided, random, mixed, whole (one per pass), mapped, unknown, none
+extent_bytes int the highest offset reached
+reread_bytes int bytes read beyond the extent, at known offsets: at least this many were read twice
 processes int that used it
 """,
     ),
     "directories": (
-        "one row a directory that holds such files",
+        "one row per directory of such files",
         """
 dir text its path
-files int used in it, not in those below
+files int files used in it, without subdirectories
 calls int on them
 metadata int calls on them that move no data
 total_ns int sum of durations
@@ -318,7 +318,7 @@ write_bytes int bytes written
 """,
     ),
     "costs": (
-        "the ten files and the ten directories that calls of each kind cost most",
+        "the ten files and the ten directories where calls of each kind took the most time",
         """
 kind text small read, small write, metadata (moves no data), sync, lock, or failed
 place text file, or directory
@@ -330,16 +330,16 @@ total_ns int sum of their durations
 """,
     ),
     "stragglers": (
-        "ranks and workers, each beside the median of their kind; the slowest first",
+        "ranks and workers compared with the median of their kind, slowest first",
         """
 kind text rank or worker
 process int see processes
 rank int of the process, or of the one that started the worker
 measure text step time, own time, fetch time, compute time, item time, read bytes
-value int of this one: nanoseconds (a step, an item) or bytes
+value int its own: nanoseconds (per step, per item) or bytes
 count int steps or items that it is the mean of
 median int of all of this kind
-ratio float value of median
+ratio float value / median
 """,
     ),
     "torch_ops": (
@@ -349,21 +349,21 @@ name text of the operation
 phase text forward, backward, or None
 count int how many
 total_ns int sum of durations
-mean_ns float total_ns of count
-p99_ns int 99 in a hundred were shorter; right to 1.6 %
+mean_ns float total_ns / count
+p99_ns int the 99th percentile, accurate to 1.6 %
 """,
     ),
     "findings": (
-        "what is worth a look, gravest first; empty if nothing is",
+        "findings, most severe first; empty if there are none",
         """
-rule text its name
+rule text name of the rule
 severity text high, medium or low
 title text in one sentence
-evidence text the numbers of this trace behind it
-concerns_ns int time that it concerns; none of lost events
-share float of the time that it is a part of
+evidence text the numbers of this trace that support it
+concerns_ns int time that it concerns; None for lost events
+share float share of `base`
 advice text what to try
-base text which time that is
+base text the time that the share refers to
 """,
     ),
 }

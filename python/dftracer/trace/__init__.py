@@ -1,6 +1,6 @@
-"""Reading of traces. Knows files and records, neither reports nor commands.
+"""Reads traces: files and records, without reports and commands.
 
-`read(paths)` gives the events as an Arrow stream, `summarise_all(paths)` their statistics.
+`read(paths)` returns the events as an Arrow stream, `summarise_all(paths)` their statistics.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which files a name means: a trace, its compressed form, a directory, the files of a run."""
+"""Finds trace files: by name, in a directory, or of a run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dftracer.errors import DFTracerError
 PathLike = Union[str, "os.PathLike[str]"]
 
 SUFFIXES = (".pfw", ".pfw.gz")
-# What torch.profiler calls its files. Other JSON in a directory is a stranger; named, it is read.
+# Names of torch.profiler's files. Other JSON files are read only if the user names them.
 TORCH_SUFFIXES = (".trace.json", ".trace.json.gz")
 
-# What a trace may be called when somebody names it.
+# Endings of the files that a user may name.
 ENDINGS = (*SUFFIXES, ".json", ".json.gz")
 
 # The key of the process, in its start record.
@@ -30,13 +30,13 @@ def is_trace(path: PathLike) -> bool:
 
 
 def is_being_written(path: PathLike) -> bool:
-    """A process that writes a trace, or that died meanwhile, has this file next to it."""
+    """A process that writes a trace, or that crashed, has this file next to it."""
     place = Path(path)
     return place.with_name(f".{place.name.removesuffix('.gz')}.spool").exists()
 
 
 def resolve(path: PathLike) -> Path:
-    """The file that a name means: `x.pfw` also finds `x.pfw.gz`."""
+    """The file of this name; `x.pfw` also finds `x.pfw.gz`."""
     given = Path(path)
     if given.exists():
         return given
@@ -44,12 +44,12 @@ def resolve(path: PathLike) -> Path:
     if given.name.endswith((".pfw", ".json")) and compressed.exists():
         return compressed
     if given.is_symlink():
-        raise DFTracerError(f"{given}: a symbolic link that leads to no file")
+        raise DFTracerError(f"{given}: a broken symbolic link")
     raise DFTracerError(f"{given}: no such file or directory")
 
 
 def find_traces(paths: Iterable[PathLike]) -> list[Path]:
-    """The trace files that the given files and directories (not their subdirectories) hold."""
+    """The trace files in the given files and directories, without subdirectories."""
     found: dict[Path, None] = {}
     for path in paths:
         place = resolve(path)
@@ -74,10 +74,10 @@ def siblings(path: PathLike) -> list[Path]:
 
 
 def without_copies(traces: Sequence[Path]) -> list[Path]:
-    """The fullest of each process's traces: one that was copied is the same process again.
+    """The most complete trace of each process, without copies, such as one from before the trace
+    was recovered or compacted.
 
-    So it is with a trace and its copy from before it was recovered or compacted. A process of this
-    project has a key in its start record, which no other has. Copies left out are reported.
+    A process of this project has a unique key in its start record. Skipped copies are reported.
     """
     by_key: dict[bytes, list[Path]] = {}
     for trace in traces:
@@ -104,14 +104,14 @@ def without_copies(traces: Sequence[Path]) -> list[Path]:
 
 
 def _process_key(path: Path) -> bytes | None:
-    """Of a trace of one process. Those of a merge, and pieces of one, have other records."""
+    """The key of a trace of one process. Merged files and pieces have other records."""
     text = _start_of(path, 16384)
     found = None if b'"name":"MP"' in text else _PROCESS.search(text)
     return None if found is None else found[1]
 
 
 def _start_of(path: PathLike, size: int) -> bytes:
-    """The first bytes of a file's text; none if they cannot be had."""
+    """The first bytes of a file's text; empty if they cannot be read."""
     try:
         with open(path, "rb") as file:
             start = file.read(size)
@@ -123,10 +123,10 @@ def _start_of(path: PathLike, size: int) -> bytes:
 
 
 def not_a_trace(path: PathLike) -> str | None:
-    """Why a file cannot be read as a trace; None if it can, as far as it goes."""
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
+    """Why a file is not a trace; None if it is one, even a damaged one."""
+    if os.path.exists(path) and not os.path.isfile(path):  # opening a pipe would block
         return "not a regular file"
-    # Nearly every file says at once what it is; there may be thousands.
+    # The beginning identifies nearly every file; there may be thousands.
     start = _start_of(path, 2048)
     if start.lstrip()[:1] in (b"[", b"{") and b'"ph"' in start:
         return None
@@ -137,9 +137,9 @@ def not_a_trace(path: PathLike) -> str | None:
         return os.strerror(head["error"])
     if head["records"] or head["blank"] or head["size"] == 0:
         return None
-    # Damage may have hit the first block alone: then records follow.
+    # If only the first block is damaged, records follow.
     found = _reader.summarise([path], by_path=False)
-    return None if found["total"]["records"] else "not a trace: it holds no record"
+    return None if found["total"]["records"] else "not a trace: it contains no record"
 
 
 def _in_directory(place: Path) -> list[Path]:
@@ -152,7 +152,7 @@ def _in_directory(place: Path) -> list[Path]:
                 try:
                     if entry.is_file():
                         names.append(entry.name)
-                except OSError as error:  # a link in a circle must not hide the others
+                except OSError as error:  # a circular link must not hide the others
                     print(f"dftracer: {entry.path}: {error.strerror}; skipped", file=sys.stderr)
     except OSError as error:
         raise DFTracerError(f"{place}: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""Streams the records of a trace file, one dict at a time, whatever state the file is in."""
+"""Streams the records of a trace file, one dict at a time, even if the file is damaged."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 @dataclass
 class Health:
-    """Filled while a file is read: what of it could not be used."""
+    """Filled while a file is read: what could not be used."""
 
     members: int = 0
     lines: int = 0
     bad_lines: int = 0
     # The file ends inside a gzip member or a line, as a copy of a file that is being written does.
     truncated: bool = False
-    # Bytes that are no gzip stream follow the last good member.
+    # The last good member is followed by bytes that are not gzip.
     corrupt: bool = False
 
 
 def read_records(path: PathLike, health: Health | None = None) -> Iterator[Record]:
-    """Every JSON object of the file, in its order; brackets, commas and blank lines are skipped."""
+    """Every JSON object of the file, in order; brackets, commas and blank lines are skipped."""
     if health is None:
         health = Health()
     for line in read_lines(path, health):
@@ -55,7 +55,7 @@ def read_records(path: PathLike, health: Health | None = None) -> Iterator[Recor
         try:
             record = json.loads(text)
         except (ValueError, RecursionError):  # depth past Python's limit
-            # Only the last line has no end, and only a file cut short has half a line there.
+            # Only the last line may lack a newline, and only in a truncated file is it half a line.
             if line.endswith(b"\n"):
                 health.bad_lines += 1
             else:
@@ -69,11 +69,11 @@ def read_records(path: PathLike, health: Health | None = None) -> Iterator[Recor
 
 
 def read_lines(path: PathLike, health: Health | None = None) -> Iterator[bytes]:
-    """The file's lines, decompressed, each with its line end; the last one may lack it."""
+    """The file's lines, decompressed, with their newlines; the last one may lack it."""
     if health is None:
         health = Health()
-    # Pieces of a line that is not complete yet. A list, because adding bytes to bytes would copy a
-    # line of many chunks as many times.
+    # Parts of an incomplete line. A list, because adding bytes to bytes would copy a line of many
+    # chunks as many times.
     rest: list[bytes] = []
     try:
         with open(path, "rb") as file:
@@ -93,7 +93,7 @@ def read_lines(path: PathLike, health: Health | None = None) -> Iterator[bytes]:
 
 def _plain_chunks(file: BinaryIO, health: Health) -> Iterator[bytes]:
     data = file.read(_CHUNK)
-    # By content, because a name is easily changed.
+    # By content, because files are easily renamed.
     if not data.startswith(_GZIP_MAGIC):
         while data:
             yield data
@@ -103,7 +103,7 @@ def _plain_chunks(file: BinaryIO, health: Health) -> Iterator[bytes]:
 
 
 def _inflate(data: bytes, file: BinaryIO, health: Health) -> Iterator[bytes]:
-    # The gzip module raises at the first damage and takes with it what it had already decompressed.
+    # The gzip module raises at the first damage and loses what it had already decompressed.
     decoder = None
     while data:
         if decoder is None:

@@ -1,7 +1,7 @@
 """Which traces belong to one run of a job: by the id in their `start` records, or by their times.
 
-Traces of this project carry the id of their run. Those of other tracers do not: if they fall into
-the time of a run that has an id, they belong to it; the rest is taken apart where nothing ran.
+Traces of this project contain the id of their run. Those of other tracers do not: if they fall into
+the time of a run with an id, they belong to it; the rest is split where nothing ran.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ID_DIGITS = 8
 
 
 class Life(NamedTuple):
-    """A process or file: the id of its run, and when it was there, as far as known."""
+    """A process or file: the id of its run, and its time span, as far as known."""
 
     run: str
     start: int | None
@@ -31,7 +31,7 @@ class Life(NamedTuple):
 
 @dataclass
 class Run:
-    """Processes that ran together; `guessed` if only their times say so."""
+    """Processes that ran together; `guessed` if only their times show it."""
 
     id: str = ""
     start: int | None = None
@@ -54,7 +54,7 @@ class Run:
 
 
 def runs_of(lives: Sequence[Life]) -> list[Run]:
-    """The runs, in the order of their beginnings; one without a time comes last."""
+    """The runs, in order of their start; one without a time comes last."""
     keyed: dict[str, Run] = {}
     rest: list[int] = []
     for index, life in enumerate(lives):
@@ -80,7 +80,7 @@ def runs_of(lives: Sequence[Life]) -> list[Run]:
             last.add(index, life)
     runs = sorted([*runs, *guessed], key=_order)
     if untimed:
-        # Nothing says when they were: they are no run of their own.
+        # Their time is unknown: they are not a run of their own.
         if not runs:
             runs.append(Run(guessed=True))
         runs[0].members += untimed
@@ -98,7 +98,7 @@ def life_of(process: Process) -> Life:
 
 
 def as_json(processes: Sequence[Process]) -> list[dict[str, object]]:
-    """The runs of some processes, for a program."""
+    """The runs of some processes, for --json."""
     return [
         {
             "run": number,
@@ -113,7 +113,7 @@ def as_json(processes: Sequence[Process]) -> list[dict[str, object]]:
 
 
 def covered(spans: Iterable[tuple[int, int]]) -> int:
-    """Nanoseconds that lie in at least one of the spans."""
+    """Nanoseconds covered by at least one of the spans."""
     total, reached = 0, None
     for start, end in sorted(spans):
         if reached is None or start > reached:
@@ -126,7 +126,7 @@ def covered(spans: Iterable[tuple[int, int]]) -> int:
 
 
 def local_time(nanoseconds: int) -> datetime:
-    """In this machine's time zone, which must be named: the trace may come from another one."""
+    """In this machine's time zone, which must be shown: the trace may come from another one."""
     start = datetime(1970, 1, 1, tzinfo=timezone.utc)
     return (start + timedelta(microseconds=nanoseconds // 1000)).astimezone()
 
@@ -145,7 +145,7 @@ def when_text(nanoseconds: int | None) -> str:
 
 
 def head_runs(files: Sequence[Path]) -> list[Run]:
-    """Runs by the ids at the heads of the files, which costs little; members are the files."""
+    """Runs by the ids at the heads of the files, which is cheap; members are the files."""
     heads = _reader.probe(list(files))
     return runs_of([Life(head["run"], head["start_ns"], None) for head in heads if head["run"]])
 
@@ -164,14 +164,14 @@ def choose(files: Sequence[Path], wanted: str) -> list[Path]:
             f"{number} ({when_text(run.start)}{', ' + run.id[:ID_DIGITS] if run.id else ''})"
             for number, run in enumerate(runs, 1)
         )
-        raise DFTracerError(f"--run {wanted}: these traces hold no such run; runs: {known}")
+        raise DFTracerError(f"--run {wanted}: no such run in these traces; runs: {known}")
     chosen = members[runs.index(found[0])]
     for number, others in enumerate(members):
         shared = chosen & others
         if runs[number] is not found[0] and shared:
             path = files[min(shared)]
             raise DFTracerError(
-                f"{path}: this file holds several runs; take it apart with "
+                f"{path}: this file contains several runs; split it with "
                 "`dftracer split --by-process`"
             )
     return [file for index, file in enumerate(files) if index in chosen]
@@ -183,7 +183,7 @@ def _of_files(files: Sequence[Path]) -> tuple[list[Run], list[set[int]]]:
     if all(head["run"] and not head["merged"] for head in heads):
         runs = runs_of([Life(head["run"], head["start_ns"], None) for head in heads])
         return runs, [set(run.members) for run in runs]
-    # Only a look at all of it tells when such a process ended, or who is in a merged file.
+    # Only the whole file shows when such a process ended, or what a merged file contains.
     found = summarise_all(list(files), by_path=False)
     places = {str(file): index for index, file in enumerate(files)}
     owners = [places[process.trace] for process in found.processes]
@@ -191,6 +191,6 @@ def _of_files(files: Sequence[Path]) -> tuple[list[Run], list[set[int]]]:
     if not runs:
         runs = [Run(guessed=True)]
     members = [{owners[index] for index in run.members} for run in runs]
-    # A file in which no process can be read belongs to all.
+    # A file without a readable process belongs to all runs.
     strangers = set(range(len(files))) - set(owners)
     return runs, [member | strangers for member in members] if len(runs) == 1 else members

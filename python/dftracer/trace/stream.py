@@ -1,4 +1,4 @@
-"""The events of a trace as an Arrow stream, which DuckDB, pandas, polars and pyarrow take."""
+"""The events of a trace as an Arrow stream, for DuckDB, pandas, polars and pyarrow."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dftracer.errors import DFTracerError
 from dftracer.trace.files import PathLike, find_traces, without_copies
 
 COLUMNS: tuple[str, ...] = tuple(_reader.columns())
-# Troubles with which a file is not damaged (report.cpp).
+# Problems that are not damage.
 ODD = ("unpaired",)
 
 
 @dataclass
 class Damage:
-    """What reading found: numbers of what was read, and of what could not be."""
+    """How much was read, and what could not be read."""
 
     files: int = 0
     bytes_read: int = 0
@@ -27,7 +27,7 @@ class Damage:
     events: int = 0
     damaged: bool = False
     troubles: dict[str, int] = field(default_factory=dict)
-    # What is worth a word, and no damage: spans that were still open when recording ended.
+    # Reported, but not damage: spans that were still open when recording ended.
     odd: dict[str, int] = field(default_factory=dict)
     problems: list[dict[str, Any]] = field(default_factory=list)
 
@@ -47,7 +47,7 @@ class Damage:
         for problem in total["problems"]:
             path = outcome["files"][problem["file"]]["path"]
             found.problems.append({**problem, "file": path})
-        # Every byte of a sound file has been looked at; of a damaged one that is already said.
+        # Every byte of an undamaged file must have been read.
         for file in outcome["files"]:
             report = file["report"]
             if not report["damaged"] and report["bytes_read"] != file["size"]:
@@ -63,7 +63,7 @@ class Damage:
 
 
 class Longs:
-    """A table that the reader has made. DuckDB may look at it more than once."""
+    """A table that the reader has made. DuckDB may read it more than once."""
 
     def __init__(self, handle: object) -> None:
         self._handle = handle
@@ -73,11 +73,11 @@ class Longs:
 
 
 class Trace:
-    """Files that are read as one table. Each use as an Arrow stream reads them anew.
+    """Files that are read as one table. Each use as an Arrow stream reads them again.
 
-    summary: what `summarise_all` tells is gathered in the same pass, see `found`. explain: other
-    files in which hashes are looked up that these do not explain. coded: columns of texts that are
-    given as numbers, see `words`.
+    summary: collect what `summarise_all` returns in the same pass, see `found`. explain: other
+    files in which unknown hashes are looked up. coded: text columns that are returned as numbers,
+    see `words`.
     """
 
     def __init__(
@@ -92,12 +92,12 @@ class Trace:
         coded: Sequence[str] = (),
     ) -> None:
         if time_unit not in ("us", "ns"):
-            raise DFTracerError(f"time_unit is us or ns, not {time_unit!r}")
+            raise DFTracerError(f"time_unit must be us or ns, not {time_unit!r}")
         if records not in ("events", "all"):
-            raise DFTracerError(f"records is events or all, not {records!r}")
+            raise DFTracerError(f"records must be events or all, not {records!r}")
         for name in columns or ():
             if name not in COLUMNS:
-                raise DFTracerError(f"there is no column {name!r}: they are {', '.join(COLUMNS)}")
+                raise DFTracerError(f"no column {name!r}; the columns are {', '.join(COLUMNS)}")
         self.files = list(files)
         self.columns = tuple(columns) if columns is not None else COLUMNS
         self._threads = threads
@@ -126,7 +126,7 @@ class Trace:
 
     @property
     def found(self) -> dict[str, Any] | None:
-        """All that the last stream found, as the reader tells it, once it was read to its end."""
+        """Everything that the last stream found, after it was read to its end."""
         return None if self._handle is None else _reader.stream_result(self._handle)
 
     def words(self, column: str) -> Longs:
@@ -135,13 +135,13 @@ class Trace:
 
     @property
     def damage(self) -> Damage | None:
-        """What the last stream found, once it has been read to its end."""
+        """The damage that the last stream found, after it was read to its end."""
         result = self.found
         return None if result is None else Damage.of(result)
 
     @property
     def rows(self) -> int | None:
-        """Rows of the last stream, once it has been read to its end."""
+        """Rows of the last stream, after it was read to its end."""
         result = self.found
         return None if result is None else int(result["rows"])
 
@@ -154,13 +154,13 @@ def read(
     time_unit: str = "us",
     records: str = "events",
 ) -> Trace:
-    """The events of trace files, or of directories that hold some, as an Arrow stream.
+    """The events of trace files, or of directories of trace files, as an Arrow stream.
 
-    columns: which of COLUMNS; all if not given. threads: 0 is one a core. time_unit: of ts and dur,
-    "us" or "ns". records: "events", or "all" for metadata and the tracer's own records, too.
+    columns: some of COLUMNS (default: all). threads: 0 is one per core. time_unit: of ts and dur,
+    "us" or "ns". records: "events", or "all" to include metadata and the tracer's own records.
     """
     given = [paths] if isinstance(paths, (str, bytes)) or hasattr(paths, "__fspath__") else paths
     files = find_traces(given)  # type: ignore[arg-type]
     if not files:
-        raise DFTracerError("no trace files (.pfw, .pfw.gz) there")
+        raise DFTracerError("no trace files (.pfw, .pfw.gz) found")
     return Trace(without_copies(files), columns, threads, time_unit, records)

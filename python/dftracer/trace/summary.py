@@ -1,4 +1,4 @@
-"""One pass over trace files: processes, events by name, files that were used, time, health."""
+"""One pass over trace files: processes, events by name, files used, time, damage."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Row:
     p50: int = 0
     p90: int = 0
     p99: int = 0
-    # Of files, not of pipes and the like; None if the bytes of no such call are known.
+    # On files, not on pipes and the like; None if no call has a known number of bytes.
     read_bytes: int | None = 0
     write_bytes: int | None = 0
-    # Calls that moved bytes of which the trace does not tell how many.
+    # Calls that moved a number of bytes that the trace does not contain.
     read_unknown: int = 0
     write_unknown: int = 0
 
 
 @dataclass
 class Process:
-    """In the order in which the reader gives its facts (python.cpp)."""
+    """Fields in the order of the reader's tuples."""
 
     pid: int
     host: str = ""
@@ -59,8 +59,10 @@ class Process:
     first: int | None = None
     last: int | None = None
     start: int | None = None  # of its first `start` record
-    end: int | None = None  # of its last `end` record; of a dead process the time of its last event
-    cpu: int | None = None  # processor time, in nanoseconds, if its `end` record says
+    end: int | None = (
+        None  # of its last `end` record; of a crashed process, the time of its last event
+    )
+    cpu: int | None = None  # CPU time in nanoseconds, if its `end` record contains it
     starts: int = 0
     ends: int = 0
     recovered: bool = False
@@ -95,7 +97,7 @@ class UsedFile:
 
 @dataclass
 class Summary:
-    """Of one trace file."""
+    """Summary of one trace file."""
 
     path: Path
     size: int = 0
@@ -106,7 +108,7 @@ class Summary:
     run: str = ""
     troubles: dict[str, int] = field(default_factory=dict)
     damaged: bool = False
-    # Two processes of one pid on two hosts may share a file that was merged.
+    # A merged file may contain processes of two hosts with the same pid.
     processes: dict[tuple[int, str], Process] = field(default_factory=dict)
     rows: dict[tuple[str, str], Row] = field(default_factory=dict)
     metadata: Counter[str] = field(default_factory=Counter)
@@ -148,7 +150,7 @@ class Summary:
 
 @dataclass
 class TraceSummary:
-    """Of all files together; `files` has each by itself if that was asked for."""
+    """Summary of all files together; `files` has one per file, if requested."""
 
     damage: Damage
     files: list[Summary]
@@ -156,8 +158,8 @@ class TraceSummary:
     processes: list[Process]
     used: list[UsedFile]
     hosts: dict[str, str]
-    # What went through pipes, sockets and terminals, which `rows` and `processes` leave out. Known
-    # if the summary is by path.
+    # Bytes through pipes, sockets and terminals, which `rows` and `processes` leave out. Known if
+    # the summary is by path.
     pipes: dict[str, Any] = field(default_factory=dict)
     events: int = 0
     records: int = 0
@@ -175,7 +177,7 @@ def summarise_all(
     samples: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> TraceSummary:
-    """Reads all files once, on several threads, in memory that does not grow with them."""
+    """Reads all files once, with several threads; memory use does not grow with their size."""
     found = _reader.summarise(
         paths, threads=threads, by_file=by_file, by_path=by_path, samples=samples, progress=progress
     )
@@ -188,7 +190,7 @@ def summary_of(found: dict[str, Any], *, by_file: bool = False) -> TraceSummary:
     processes = []
     names = [str(file.path) for file in files]
     found["processes"].reverse()
-    while found["processes"]:  # taken away one by one: there may be a million
+    while found["processes"]:  # removed one by one: there may be a million
         file, *facts, _version = found["processes"].pop()
         process = Process(*facts)
         process.trace = names[file]
@@ -234,7 +236,7 @@ def summary_of(found: dict[str, Any], *, by_file: bool = False) -> TraceSummary:
 
 
 def summarise(path: PathLike, sample_lines: int = 3) -> Summary:
-    """Of one file."""
+    """Summary of one file."""
     return summarise_all([path], by_file=True, by_path=False, samples=sample_lines).files[0]
 
 
@@ -273,7 +275,7 @@ def _row(item: dict[str, Any]) -> Row:
 
 
 def _bytes(item: dict[str, Any]) -> dict[str, Any]:
-    """Sums of which nothing is known are None, not 0."""
+    """An unknown sum is None, not 0."""
     found = {}
     for way in ("read", "write"):
         total, unknown = item[f"{way}_bytes"], item[f"{way}_unknown"]
@@ -283,7 +285,7 @@ def _bytes(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_totals(files: list[Summary], damage: Damage) -> None:
-    """The end record of a file says how many records stand before it."""
+    """Checks the number of records that the end record of a file states."""
     for file in files:
         if not file.ours or file.damaged or len(file.processes) != 1:
             continue
@@ -291,12 +293,12 @@ def _check_totals(files: list[Summary], damage: Damage) -> None:
         if file.metadata["MP"] or file.metadata["repaired"]:
             continue
         (process,) = file.processes.values()
-        # A process that execs, or begins again, counts from its last start.
+        # A process that execs or starts again counts from its last start.
         if process.starts != 1 or process.ends != 1 or process.promised is None:
             continue
         if file.records - 1 != process.promised:
-            detail = f"{file.records - 1} records, the end record says {process.promised}"
-            text = "the end record counts other records than there are"
+            detail = f"{file.records - 1} records, the end record states {process.promised}"
+            text = "the number of records differs from the end record"
             file.troubles["wrong_total"] = 1
             file.damaged = True
             damage.add("wrong_total", str(file.path), text, detail)

@@ -15,7 +15,7 @@ from dftracer._format import counted, duration, size
 from dftracer._names import printable
 from dftracer.commands._cli import reading
 from dftracer.commands._cli.options import add_no_recover, add_threads
-from dftracer.commands._cli.reading import tell_damage
+from dftracer.commands._cli.reading import report_damage
 from dftracer.commands._cli.recovery import finish_dead
 from dftracer.errors import DFTracerError
 from dftracer.trace.files import find_traces, without_copies
@@ -99,7 +99,7 @@ def report(found: dict[str, Any], args: argparse.Namespace) -> int:
         print(
             json.dumps({**facts, "damaged": damage.damaged, "problems": damage.problems}, indent=1)
         )
-    tell_clocks(found["clocks"])
+    report_clocks(found["clocks"])
     if found["doubled"]:
         who = ", ".join(sorted({printable(name) for name in found["doubled"]})[:5])
         print(
@@ -108,11 +108,11 @@ def report(found: dict[str, Any], args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     if not args.json and not args.quiet:
-        tell(found, damage)
-    return tell_damage(damage)
+        print_totals(found, damage)
+    return report_damage(damage)
 
 
-def tell(found: dict[str, Any], damage: Damage) -> None:
+def print_totals(found: dict[str, Any], damage: Damage) -> None:
     for file in found["written"]:
         print(
             f"{printable(str(file['path']))}: {counted(file['events'], 'event')}, "
@@ -129,7 +129,7 @@ def tell(found: dict[str, Any], damage: Damage) -> None:
     print(", ".join(facts))
 
 
-def tell_clocks(clocks: Sequence[dict[str, Any]]) -> None:
+def report_clocks(clocks: Sequence[dict[str, Any]]) -> None:
     for clock in clocks:
         ahead = clock["offset_ns"]
         width = duration(max(clock["uncertainty_ns"], 1))

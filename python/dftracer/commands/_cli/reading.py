@@ -93,7 +93,7 @@ def run_lines(runs: Sequence[Run], limit: int = 8) -> list[str]:
     return lines
 
 
-def tell_runs(traces: Sequence[Path]) -> None:
+def report_runs(traces: Sequence[Path]) -> None:
     """On stderr, for commands whose output is data."""
     from dftracer.trace.runs import head_runs
 
@@ -137,7 +137,7 @@ def need_traces(traces: Sequence[Path]) -> None:
             raise DFTracerError(f"{printable(str(trace))}: {reason}", exit_code=1)
 
 
-def tell_damage(damage: Damage, limit: int = 5) -> int:
+def report_damage(damage: Damage, limit: int = 5) -> int:
     """Reports on stderr what could not be read or is odd; returns the exit status."""
     for problem in damage.problems[:limit]:
         print(f"dftracer: {problem_text(problem)}", file=sys.stderr)

@@ -44,7 +44,7 @@ def _guarded(check: Callable[[], Iterator[Check]]) -> Iterator[Check]:
 
 def _version() -> Iterator[Check]:
     version = importlib.metadata.version("pydftracer")
-    where = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    where = _libcore.LIBRARY.parent.parent
     libc = " ".join(platform.libc_ver())
     yield ok(
         "version",
@@ -98,9 +98,9 @@ def _preload() -> Iterator[Check]:
             timeout=30,
             check=False,
         )
-        said = done.stderr.decode(errors="replace").strip().splitlines()
+        messages = done.stderr.decode(errors="replace").strip().splitlines()
         if done.returncode != 0 or done.stdout != b"text\n":
-            why = said[0] if said else f"status {done.returncode}"
+            why = messages[0] if messages else f"status {done.returncode}"
             yield fail("preload", f"{cat} does not run under {library}: {why}")
             return
         events = [
@@ -112,7 +112,7 @@ def _preload() -> Iterator[Check]:
     if events:
         yield ok("preload", f"traced {cat}: {counted(len(events), 'event')}")
     else:
-        why = f": {said[0]}" if said else ""
+        why = f": {messages[0]}" if messages else ""
         yield fail("preload", f"{cat} runs under {library}, but recorded nothing{why}")
 
 
@@ -183,8 +183,8 @@ def _settings() -> Iterator[Check]:
     given = {name: text for name, text in sorted(os.environ.items()) if _is_setting(name)}
     ours = {name: text for name, text in given.items() if name.startswith("DFTRACER_")}
     with _environment(DFTRACER_ENABLE="1"):
-        said = _libcore.complaints()
-    for line in said:
+        messages = _libcore.complaints()
+    for line in messages:
         yield warn("settings", line)
     if not ours:
         yield ok("settings", "no DFTRACER_ variable is set; dftracer run sets those it needs")

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     import duckdb
 
     traces = reading.open_traces(args, data=True)
-    reading.tell_runs(traces)
+    reading.report_runs(traces)
     trace = Trace(traces, columns_for(args.sql), args.threads)
     connection.register("events", trace)
     if re.search(r"\b(files|processes|hosts)\b", args.sql, re.IGNORECASE):
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     if sys.stderr.isatty():
         words = counted(damage.events, "event")
         print(f"{words} read, {size(damage.bytes_read)}", file=sys.stderr)
-    return reading.tell_damage(damage)
+    return reading.report_damage(damage)
 
 
 def _form_of(output: str | None) -> str:

@@ -98,7 +98,7 @@ def _summary(
         dead = counted(sums.recovered, "process", "processes")
         notes.append(
             f"{dead} ended without exit() (killed, crashed, or a raw system call); "
-            "their events were recovered"
+            "the recorded events are complete"
         )
     if sums.alive and rank < 0:
         living = counted(sums.alive, "process", "processes")

@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
         raise DFTracerError(f"no trace of process {min(choice.pids)}; the traces are of {some}")
     if choice and found["events"] == 0:
         raise DFTracerError("the selected part of the trace is empty", 1)
-    reading.tell_damage(Damage.of(found))
+    reading.report_damage(Damage.of(found))
     return _serve(args, ui, parts, choice, found)
 
 
@@ -115,7 +115,7 @@ def _find(paths: Sequence[str], *, recover: bool, run: str | None = None) -> lis
         raise DFTracerError(f"no trace files (.pfw, .pfw.gz) in {', '.join(paths)}")
     reading.need_traces(traces)
     traces = without_copies(reading.of_run(traces, run))
-    reading.tell_runs(traces)
+    reading.report_runs(traces)
     return [look(path) for path in traces]
 
 

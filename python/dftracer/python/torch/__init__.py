@@ -1,7 +1,7 @@
-"""PyTorch in the trace: torch.profiler's events, and training scripts that nobody annotated.
+"""PyTorch in the trace: events of torch.profiler, and unannotated training scripts.
 
-`trace_handler` and `profile` bring the events of torch.profiler into this run's trace. The modules
-`auto` (no code at all), `lightning` and `hf` record what a training loop does. Nothing here imports
+`trace_handler` and `profile` write the events of torch.profiler to the trace of this run. The
+modules `auto` (no code changes), `lightning` and `hf` record training loops. Nothing here imports
 torch before it is used.
 """
 

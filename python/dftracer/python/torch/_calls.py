@@ -1,4 +1,4 @@
-"""Which of torch's calls become which events. Imports torch: only auto.install() comes here."""
+"""Maps calls of torch to events. Imports torch; used only by auto.install()."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dftracer.python.torch._progress import Progress
 __all__ = ["install", "start_once"]
 
 Call = Callable[..., Any]
-# The event of each collective, by the name of the function. Others that begin so count as well.
+# The event of each collective, by the name of the function or a prefix of it.
 _COLLECTIVES = {
     "all_gather": "all_gather",
     "all_gather_coalesced": "all_gather",
@@ -57,13 +57,13 @@ _TRANSFERS = ("to", "cuda", "cpu", "xpu", "hpu", "npu")
 
 
 class _Inside(threading.local):
-    """What this thread is in the middle of: only the outermost call is an event."""
+    """Calls in progress in this thread: only the outermost call is an event."""
 
     model = False
     collective = False
 
     def __init__(self) -> None:
-        # Optimizers that are stepping, and the event of the outermost one.
+        # Optimizers in the middle of a step, and the event of the outermost one.
         self.steps: list[tuple[int, Any]] = []
 
 
@@ -72,8 +72,8 @@ _started = False
 
 
 def _start() -> None:
-    """The first event starts the trace, if nobody has: a program that calls initialize_log itself
-    does so before it trains, and says where."""
+    """The first event starts the trace if the program has not: a program that calls initialize_log
+    itself does so before it trains, with its own arguments."""
     global _started
     _started = True
     if not _core.active():
@@ -109,7 +109,7 @@ def _codes(value: Any) -> Iterator[CodeType]:
 
 
 def _skip_code() -> Callable[[CodeType], Any] | None:
-    """Dynamo's own way to leave a function alone; asked of its C half, whose import is free."""
+    """Dynamo's own way to skip a function, from its C module, whose import is free."""
     frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
     if hasattr(frames, "set_code_exec_strategy"):
         action = frames._FrameAction
@@ -119,8 +119,8 @@ def _skip_code() -> Callable[[CodeType], Any] | None:
 
 
 def _hide_from_dynamo() -> None:
-    """Between two graphs of a compiled function Dynamo tries to compile every Python function that
-    runs. Not ours: that would cost, and show as graphs and breaks that the program does not have.
+    """Keeps Dynamo from compiling our functions between two graphs of a compiled function: that
+    would take time and show as graphs and graph breaks that the program does not have.
     """
     skip = _skip_code()
     if skip is None:
@@ -147,7 +147,7 @@ def _forward(patches: Patches, progress: Progress) -> None:
     weights = torch.nn.Module.parameters
 
     def is_model(module: Any) -> bool:
-        """Losses, activations and transforms are modules too: a model is what holds weights."""
+        """Losses, activations and transforms are modules too: a model has weights."""
         return next(weights(module), None) is not None
 
     def outermost(original: Call, module: Any, args: Any, kwargs: Any) -> Any:
@@ -193,7 +193,7 @@ def _backward(patches: Patches, progress: Progress) -> None:
 
         return backward
 
-    # Tensor.backward ends up here.
+    # Tensor.backward calls this.
     patches.replace((torch.autograd,), "backward", make)
 
 
@@ -203,7 +203,7 @@ def _step(patches: Patches, progress: Progress) -> None:
     inside = _inside
 
     def is_nested() -> bool:
-        """Is there really another step around this one? One that failed leaves no other trace."""
+        """Whether another step really encloses this one: a failed step may have left its mark."""
         frame = sys._getframe(2)
         found = 0
         while frame is not None and found < 2:
@@ -277,7 +277,7 @@ def _collectives(patches: Patches, progress: Progress) -> None:
                 finally:
                     inside.collective = False
                     says: dict[str, Any] = {"function": name}
-                    # The first tensors that were given.
+                    # The first tensors among the arguments.
                     sizes = map(_size, (*args, *kwargs.values()))
                     says["bytes"] = next((size for size in sizes if size), 0)
                     if kwargs.get("async_op") or name in ("isend", "irecv"):
@@ -297,7 +297,7 @@ def _collectives(patches: Patches, progress: Progress) -> None:
 
 
 def _transfers(patches: Patches, progress: Progress) -> None:
-    """Data that moves between devices; weights that move with their model do not count."""
+    """Data that moves between devices, without weights that move with their model."""
     plain = torch.Tensor
 
     def make(original: Call) -> Call:

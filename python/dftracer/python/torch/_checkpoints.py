@@ -1,7 +1,7 @@
 """Checkpoints: the calls that save and load the state of a training.
 
-The same calls read datasets, and do each other's work: only the outermost one is an event, and none
-that is made while data is read.
+The same calls also read datasets, and call each other: only the outermost one is an event, and only
+while no data is being read.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Call = Callable[..., Any]
 class _Function(NamedTuple):
     name: str
     event: str
-    path: str  # the parameter that says where
-    position: int  # of that parameter, -1: by keyword only
+    path: str  # the parameter with the path
+    position: int  # its position; -1: keyword only
 
 
 _OF_TORCH = (_Function("save", "capture", "f", 1), _Function("load", "restart", "f", 0))
@@ -81,7 +81,7 @@ def _kinds(kind: type) -> Iterator[type]:
 
 
 def _is_of_a_dataset(code: CodeType) -> bool:
-    """Is it the code of a dataset's method? The classes are asked: a look at the frame's `self`
+    """Whether it is the code of a dataset's method. Uses the classes: reading `self` from the frame
     would keep its variables alive."""
     for kind in _kinds(torch.utils.data.Dataset):
         member = vars(kind).get(code.co_name)
@@ -101,7 +101,7 @@ _DISTRIBUTED = os.path.join(os.path.dirname(torch.__file__), "distributed", "che
 
 
 def _is_part_of_something() -> bool:
-    """Is data being read here, or a distributed checkpoint at work?"""
+    """Whether data is being read, or a distributed checkpoint is in progress."""
     if torch.utils.data.get_worker_info() is not None:
         return True
     frame = sys._getframe(2)

@@ -1,4 +1,4 @@
-"""The loader's half: batches in the training process, items and collation where they are read."""
+"""DataLoader events: batches in the training process, items and collation in the workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Call = Callable[..., Any]
 
 
 class _Items:
-    """A dataset whose items are recorded when they are read. Only the fetcher sees it."""
+    """A dataset that records reading its items. Only the fetcher sees it."""
 
     __slots__ = ("_dataset", "_node")
 
@@ -66,7 +66,7 @@ class _Stream:
 
 
 def _next(node: Any, get: Callable[[], Any]) -> Any:
-    """An event for what `get` gives; none when there is nothing left."""
+    """An event for each item of `get`; none at the end."""
     region = Region(node)
     try:
         found = get()

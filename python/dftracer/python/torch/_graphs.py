@@ -1,7 +1,7 @@
-"""Graphs of torch.compile, with each call in them made into one that is recorded.
+"""FX graphs of torch.compile, with every call replaced by a recorded one.
 
-PyTorch generates the code of a graph as ever, with its last uses and its calling convention; only
-the targets of the calls are others. This module imports torch.
+PyTorch generates the code of a graph as usual, with its last uses and its calling convention; only
+the targets of the calls differ. This module imports torch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Recording", "plain", "traced"]
 
 Compiled = Callable[..., Any]
 
-# Operators that run the graph they are given as it stands. Others trace it, or take it apart.
+# Operators that run a given graph unchanged. Others trace it or take it apart.
 _RUN_THEIR_GRAPHS = frozenset(
     ("tag_activation_checkpoint", "wrap", "wrap_with_autocast", "wrap_with_set_grad_enabled")
 )
@@ -37,7 +37,7 @@ _numbers: defaultdict[str | None, Iterator[int]] = defaultdict(itertools.count)
 def plain(
     backend: Backend, graph: fx.GraphModule, inputs: Sequence[Any], options: dict[str, Any]
 ) -> Compiled:
-    """What torch.compile would run without us."""
+    """What torch.compile would run without tracing."""
     inner = backend.inner
     if inner is None:
         inner = "aot_eager" if backend.autograd else "eager"
@@ -74,7 +74,7 @@ def traced(
 def _aot(
     recording: Recording, graph: fx.GraphModule, inputs: Sequence[Any], options: dict[str, Any]
 ) -> Compiled:
-    """As aot_eager: its decompositions, partitioner and settings, and its way to run a graph."""
+    """Like aot_eager: its decompositions, partitioner, settings and way to run a graph."""
     from torch._dynamo.backends import debugging
 
     # Only newer releases have a choice.
@@ -92,8 +92,8 @@ def _aot(
 
 
 def _aot_eager(debugging: Any, forward: Any, backward: Any) -> Any:
-    """aot_eager with compilers of our own. Up to PyTorch 2.5 it is an object that has its compilers
-    and takes no others: one with the same settings is made."""
+    """aot_eager with our compilers. Up to PyTorch 2.5 it is an object with fixed compilers: one
+    with the same settings is created."""
     aot_eager = debugging.aot_eager
     compilers = {"fw_compiler": forward, "bw_compiler": backward}
     settings = getattr(aot_eager, "kwargs", None)
@@ -122,7 +122,7 @@ class Recording:
         return common
 
     def graph(self, phase: str) -> Graph:
-        """A callable that still needs its code, to be given with set(plain, recorded)."""
+        """A callable without code; set(plain, recorded) adds it."""
         common = {"op": "graph", **self._common(phase)}
         return self._core.Graph(
             self._compiled,
@@ -160,7 +160,7 @@ class Recording:
         phase: str,
         boxed: bool,
     ) -> Compiled:
-        """A graph with each of its operations recorded, or not, as the tracer says at each run.
+        """A graph whose operations are recorded if the tracer is enabled when it runs.
         `boxed`: it takes its inputs in a list, which it empties."""
         graph = self.graph(phase)
         recorded = self._instrument(module, graph, phase, _boxed_codegen() if boxed else None)
@@ -229,7 +229,7 @@ class Recording:
 
 
 def name_of(node: fx.Node, module: fx.GraphModule) -> str:
-    """What the event of an operation is called."""
+    """The event name of an operation."""
     target: Any = node.target
     flat = str(target).replace(".", "_")
     if node.op == "call_method":
@@ -241,8 +241,8 @@ def name_of(node: fx.Node, module: fx.GraphModule) -> str:
     return f"{node.op}.{flat}"
 
 
-# OpOverload.__call__ is a Python function that hands its arguments on to `_op`, and costs more than
-# recording does. Where it does nothing else, it is passed by.
+# OpOverload.__call__ is a Python function that passes its arguments to `_op` and costs more than
+# recording. If it does nothing else, it is bypassed.
 _CALL = torch._ops.OpOverload.__call__
 _HANDS_ON = getattr(getattr(_CALL, "__code__", None), "co_names", None) == ("_op",)
 
@@ -258,7 +258,7 @@ def _qualified(target: Any) -> str:
         return str(target)
     try:
         return str(fx.node._get_qualified_name(target))
-    except Exception:  # a callable of an unusual kind: it has no name that says more
+    except Exception:  # an unusual callable without a better name
         return str(getattr(target, "__name__", type(target).__name__))
 
 

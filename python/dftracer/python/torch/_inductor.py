@@ -1,8 +1,7 @@
 """Graphs that Inductor compiles, and the kernels in them. This module imports torch.
 
-Inductor writes a Python function that calls its kernels and those of libraries by name. The same
-function is made once more, with these calls recorded; where that cannot be done, the graph is
-recorded as a whole.
+Inductor writes a Python function that calls its kernels and those of libraries by name. A second
+copy of this function records these calls; if it cannot be made, the graph is recorded as a whole.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plain", "traced"]
 
-# A fused kernel, a library's kernel, an operator that has no kernel here.
+# A fused kernel, a kernel of a library, an operator without a kernel here.
 _CALL = re.compile(
     r"(?<![\w.])"
     r"(cpp_\w+|extern_kernels\.\w+|(?:torch\.ops|aten)(?:\.\w+){2,3})"
@@ -30,7 +29,7 @@ _CALL = re.compile(
 
 
 def _patches(options: dict[str, Any]) -> dict[str, Any]:
-    """What torch.compile(mode=, options=) asks of Inductor."""
+    """Inductor's settings for torch.compile(mode=, options=)."""
     import torch
 
     wrapper = torch._TorchCompileInductorWrapper(options.get("mode"), options.get("options"), None)

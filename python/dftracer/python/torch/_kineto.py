@@ -1,8 +1,8 @@
-"""The events of one profile of torch.profiler, from its raw list into the trace.
+"""Writes the raw events of one torch.profiler profile to the trace.
 
-The list that kineto hands out is walked once, and each event is recorded when its successor shows
-that it has ended. The profiler's own objects (FunctionEvent) are not made: they take ten times the
-time, and as much memory as the profile itself.
+Kineto's list is walked once, and each event is recorded when its successor shows that it has ended.
+The profiler's own objects (FunctionEvent) are not created: they take ten times the time, and as
+much memory as the profile itself.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dftracer import _core
 __all__ = ["CATEGORY", "record"]
 
 CATEGORY = "PP"
-# What lanes beside a thread are called, after its number.
+# Suffixes of lanes beside a thread, after its number.
 _LABEL = "torch.profiler"
 _CPU = 0  # torch's DeviceType.CPU
-# Where torch.DeviceType keeps memory that programs see as the processor's.
+# Device types of memory that programs see as the CPU's.
 _HOST_MEMORY = ("CPU", "MKLDNN", "IDEEP")
 _MEMORY = "[memory]"
 _STEP = "ProfilerStep#"
@@ -26,7 +26,7 @@ _MOST_STACK = 32
 
 
 def _hidden_names() -> frozenset[str]:
-    """What the profiler does for itself; its own tables leave it out as well."""
+    """Events of the profiler itself; its own tables leave them out as well."""
     try:
         from torch.autograd import profiler_util
     except ImportError:
@@ -45,7 +45,7 @@ def _hidden_names() -> frozenset[str]:
 
 
 class _Reader:
-    """What is asked of each event, decided once for a profile."""
+    """What is read from each event, decided once per profile."""
 
     def __init__(self, prof: Any, batch: _core.Batch) -> None:
         self.batch = batch
@@ -64,7 +64,7 @@ class _Reader:
         return group
 
     def device(self, event: Any, kind: int) -> tuple[int, dict[str, Any]]:
-        """The lane of a device's queue, and what its events say of the device."""
+        """The lane of a device queue, and the arguments that describe the device."""
         key = (kind, event.device_index(), event.device_resource_id())
         found = self.devices.get(key)
         if found is None:
@@ -125,15 +125,15 @@ class _Reader:
 
 
 def record(prof: Any, results: Any) -> int:
-    """All events of `results`, kineto's; how many there were."""
+    """Records all events of kineto's `results`; returns their number."""
     events = results.events()
-    # They come sorted from the releases that were looked at; then this is one comparison each.
+    # Known releases return them sorted; then this is one comparison per event.
     events.sort(key=methodcaller("start_ns"))
     batch = _core.Batch(CATEGORY, _LABEL, bool(getattr(prof, "profile_memory", False)))
     reader = _Reader(prof, batch)
     hidden = methodcaller("is_hidden_event") if _has_hidden(events) else None
     events.reverse()
-    while events:  # what is recorded is given back at once
+    while events:  # freed as soon as it is recorded
         event = events.pop()
         if hidden is None or not hidden(event):
             reader.one(event)

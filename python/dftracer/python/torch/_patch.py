@@ -1,4 +1,4 @@
-"""Replacing functions of another package, and putting back what was there."""
+"""Replaces functions of another package, and restores them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Patches:
         self._undo: list[Callable[[], Any]] = []
 
     def replace(self, owners: tuple[Any, ...], name: str, make: Callable[[Any], Any]) -> None:
-        """Puts make(original) in the place of a function, wherever it is known by this name.
+        """Replaces a function by make(original), wherever it is known by this name.
 
         The new one looks like the old one: name, module, signature, pickling.
         """
@@ -34,7 +34,7 @@ class Patches:
         self._undo.append(action)
 
     def undo(self) -> None:
-        """Puts everything back, except what somebody else has replaced since."""
+        """Restores everything, except what was replaced again since."""
         for owner, name, before, new in reversed(self._done):
             if vars(owner).get(name) is not new:
                 continue

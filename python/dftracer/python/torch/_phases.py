@@ -1,4 +1,4 @@
-"""What the callbacks for trainers share: phases as spans, and the trainer's own counters."""
+"""Shared by the callbacks for trainers: phases as spans, and the trainer's counters."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Phases:
         self._installed = False
 
     def set_up(self) -> None:
-        """Torch's calls are recorded from here on; epoch and step are the trainer's."""
+        """Starts recording torch calls, with the epoch and step of the trainer."""
         if not self._installed:
             self._installed = auto.install()
-            self._tell_ourselves(True)
+            self._set_external(True)
 
     def tear_down(self) -> None:
         while self._open:
             self.end(self._open[-1])
         if self._installed:
             self._installed = False
-            self._tell_ourselves(False)
+            self._set_external(False)
             auto.remove(all_users=False)
 
     def begin(self, name: str) -> None:
@@ -38,16 +38,16 @@ class Phases:
             getattr(ai.pipeline, name).start()
 
     def end(self, name: str) -> None:
-        """Ends a phase, and what was left open inside it."""
+        """Ends a phase, and open phases inside it."""
         while name in self._open:
             getattr(ai.pipeline, self._open.pop()).stop()
 
-    def tell(self, epoch: int | None = None, step: int | None = None) -> None:
+    def set_counters(self, epoch: int | None = None, step: int | None = None) -> None:
         progress = auto.progress()
         if self._installed and progress is not None:
-            progress.tell(epoch, step)
+            progress.set_counters(epoch, step)
 
-    def _tell_ourselves(self, told: bool) -> None:
+    def _set_external(self, external: bool) -> None:
         progress: Any = auto.progress()
         if progress is not None:
-            progress.told = told
+            progress.external = external

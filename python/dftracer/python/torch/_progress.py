@@ -1,4 +1,4 @@
-"""Which epoch and which step a training script is in, told from what it does.
+"""Counts the epochs and steps of a training script from what it does.
 
 An epoch is a pass over the loader that training draws from; a step is an update of the weights.
 Both count from 0. A script that calls ai.update(epoch=..., step=...) itself keeps its own numbers.
@@ -38,33 +38,33 @@ class Nodes:
 
 
 class Progress:
-    """The counters of one process. `told` while somebody who knows sets them instead."""
+    """The counters of one process; `external` while the trainer of a framework sets them."""
 
     def __init__(self, grad_enabled: Callable[[], bool]) -> None:
         self.nodes = Nodes(ai)
-        self.told = False
+        self.external = False
         self._grad_enabled = grad_enabled
         self._epoch = _NONE
         self._step = 0
         self._set: dict[str, int] = {}
         self._theirs: set[str] = set()
-        # Datasets that a backward pass has followed: those that training draws from.
+        # Datasets whose batches were followed by a backward pass: the training data.
         self._training: set[int] = set()
-        self._latest = 0  # the one that the latest batch came from
+        self._latest = 0  # the dataset of the latest batch
         self._trained = False  # in this pass
         self._fetched = False  # since the step began
         self._stepped: set[int] = set()  # optimizers, since the step began
-        # Forked workers see the epoch in here, also those that live on from one to the next.
+        # Shared memory: forked workers read the epoch here, even persistent ones.
         self._shared = mmap.mmap(-1, _NUMBER.size)
         self._owner = os.getpid()
         self._passes = 0
         self._share()
 
-    # ---- What happens --------------------------------------------------------------------------
+    # ---- Events --------------------------------------------------------------------------
 
     def begin_pass(self, dataset: object) -> None:
-        """A loader is iterated over. It counts if training draws from its dataset, or may."""
-        if self.told or not self._grad_enabled():
+        """A pass over a loader begins. It counts if its dataset is, or may be, training data."""
+        if self.external or not self._grad_enabled():
             return
         if self._training and id(dataset) not in self._training:
             return
@@ -72,7 +72,7 @@ class Progress:
 
     def fetch(self, dataset: object) -> None:
         self._latest = id(dataset)
-        if self.told or not self._grad_enabled():
+        if self.external or not self._grad_enabled():
             return
         if self._training and self._latest not in self._training:
             return
@@ -82,7 +82,7 @@ class Progress:
 
     def forward(self) -> None:
         """Without a loader a step begins with the first forward pass after an update."""
-        if self.told or not self._grad_enabled():
+        if self.external or not self._grad_enabled():
             return
         if self._stepped and not self._fetched:
             self._next_step()
@@ -90,10 +90,10 @@ class Progress:
             self._publish("step", self._step)
 
     def backward(self) -> None:
-        if self.told:
+        if self.external:
             return
         if self._latest and self._latest not in self._training:
-            late = bool(self._training)  # taken for evaluation until now
+            late = bool(self._training)  # counted as evaluation until now
             self._training.add(self._latest)
             if late:
                 self._next_epoch()
@@ -101,14 +101,14 @@ class Progress:
 
     def update(self, optimizer: object) -> None:
         """An optimizer is about to step. The same one twice is two steps; several are one."""
-        if self.told:
+        if self.external:
             return
         if id(optimizer) in self._stepped:
             self._next_step()
         self._stepped.add(id(optimizer))
 
-    def tell(self, epoch: int | None = None, step: int | None = None) -> None:
-        """From somebody who knows, the trainer of a framework."""
+    def set_counters(self, epoch: int | None = None, step: int | None = None) -> None:
+        """Sets the counters, from the trainer of a framework."""
         if epoch is not None:
             self._epoch = epoch
             self._share()
@@ -118,7 +118,7 @@ class Progress:
             self._publish("step", step)
 
     def close(self) -> None:
-        """Takes back what was set, and not replaced since."""
+        """Resets what was set and not replaced since."""
         for key in self._set:
             if self._is_ours(key):
                 ai._forget(key)
@@ -127,7 +127,7 @@ class Progress:
     # ---- Workers of a loader -------------------------------------------------------------------
 
     def enter_worker(self) -> None:
-        """A worker begins a pass. It works ahead, so that only the epoch means something there."""
+        """A worker begins a pass. It works ahead, so only the epoch is meaningful there."""
         forked = os.getpid() != self._owner
         if self._passes == 0:
             epoch = self._seen_epoch() if forked else self._inherited_epoch()
@@ -143,7 +143,7 @@ class Progress:
         return int(_NUMBER.unpack_from(self._shared)[0])
 
     def _inherited_epoch(self) -> int:
-        """A process that was started afresh has its parent's arguments, encoded."""
+        """A spawned process has its parent's arguments, encoded."""
         for key, value in ai._export():
             if key == "epoch" and len(value) == 2 * _NUMBER.size:
                 return int(_NUMBER.unpack_from(value, _NUMBER.size)[0])
@@ -178,7 +178,7 @@ class Progress:
         self._set[key] = value
 
     def _is_ours(self, key: str) -> bool:
-        """Has nobody else set it?"""
+        """Whether the program itself has not set it."""
         now = dict(ai._export()).get(key)
         if now is None:
             return True

@@ -1,7 +1,7 @@
-"""Training scripts that nobody annotated: torch's own calls become events of the ai vocabulary.
+"""Unannotated training scripts: calls of torch become events of the ai vocabulary.
 
-Turned on by DFTRACER_TORCH=1; the callbacks for Lightning and Hugging Face use it as well. Which
-call becomes which event, and how steps and epochs are counted: docs/torch_profiler.md.
+Enabled by DFTRACER_TORCH=1; the callbacks for Lightning and Hugging Face use it as well.
+docs/torch_profiler.md lists the calls and their events, and how steps and epochs are counted.
 
 While torch.compile traces a program, every replaced function is exactly the one that it replaces,
 so that graphs, their breaks and their guards stay what they were.
@@ -26,7 +26,7 @@ def progress() -> Any:
 
 
 def install() -> bool:
-    """Instrument torch. False where nothing can be recorded. Each call wants its remove()."""
+    """Instrument torch; False if nothing can be recorded. Each call needs a remove()."""
     global _patches, _progress, _users
     if not ON:
         return False
@@ -47,7 +47,7 @@ def install() -> bool:
 
 
 def start_session() -> None:
-    """Start the trace, unless the program or the preloaded library has."""
+    """Start the trace, unless the program or the preloaded library has started it."""
     if _patches is not None:
         from dftracer.python.torch import _calls
 
@@ -55,7 +55,7 @@ def start_session() -> None:
 
 
 def remove(all_users: bool = True) -> None:
-    """Put torch's own functions back."""
+    """Restore the functions of torch."""
     global _patches, _progress, _users
     _users = 0 if all_users else max(_users - 1, 0)
     if _patches is not None and _users == 0:

@@ -27,7 +27,7 @@ class DFTracerCallback(Callback):  # type: ignore[misc]
         self._phases = Phases()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Trainers that start processes send their callbacks along."""
+        """Trainers that start processes pickle their callbacks."""
         return {}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -43,14 +43,14 @@ class DFTracerCallback(Callback):  # type: ignore[misc]
         self._phases.tear_down()
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        self._phases.tell(trainer.current_epoch, trainer.global_step)
+        self._phases.set_counters(trainer.current_epoch, trainer.global_step)
         self._phases.begin("train")
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         self._phases.end("train")
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        self._phases.tell(trainer.current_epoch, trainer.global_step)
+        self._phases.set_counters(trainer.current_epoch, trainer.global_step)
         self._phases.begin("epoch")
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
@@ -59,12 +59,12 @@ class DFTracerCallback(Callback):  # type: ignore[misc]
     def on_train_batch_start(
         self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int
     ) -> None:
-        self._phases.tell(step=trainer.global_step)
+        self._phases.set_counters(step=trainer.global_step)
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        self._phases.tell(step=trainer.global_step)
+        self._phases.set_counters(step=trainer.global_step)
 
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
         self._phases.begin("evaluate")

@@ -1,10 +1,10 @@
-"""torch.profiler's events in this run's trace.
+"""Events of torch.profiler in the trace of this run.
 
     with torch.profiler.profile(on_trace_ready=trace_handler) as prof: ...
 
     with dftracer.python.torch.profile(record_shapes=True, table=True) as prof: ...
 
-Each event stands beside the thread that it ran on, on the trace's own clock, in the category PP.
+Each event is in the lane of its thread, on the clock of the trace, in the category PP.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["TraceHandler", "profile", "trace_handler"]
 
 Table = Union[bool, str, "os.PathLike[str]"]
 _ENDINGS = (".gz", ".pfw")
-# Tables that this process has begun: the cycles of a schedule go into one file.
+# Tables that this process has started: the cycles of a schedule share one file.
 _begun: set[tuple[int, str]] = set()
 
 
@@ -56,10 +56,10 @@ def _write_table(prof: Any, table: Table) -> None:
 
 
 class TraceHandler:
-    """For `on_trace_ready`: puts what was profiled into the trace.
+    """For `on_trace_ready`: writes the profile to the trace.
 
-    `table` keeps the flat profile (key_averages) as text, beside the trace as
-    NAME.profile.txt, or in the file that it names. `then` is called afterwards with the profiler.
+    `table` also writes the flat profile (key_averages) as text: True beside the trace as
+    NAME.profile.txt, or a path. `then` is called afterwards with the profiler.
     """
 
     def __init__(self, table: Table = False, then: Callable[[Any], Any] | None = None) -> None:
@@ -69,7 +69,7 @@ class TraceHandler:
     def __call__(self, profiler_result: Any) -> None:
         try:
             self._record(profiler_result)
-        except Exception as error:  # the program must not fail because its profile is unusual
+        except Exception as error:  # the program must not fail because of an unusual profile
             reason = f"{type(error).__name__}: {error}"
             print(f"dftracer: the profile is not in the trace: {reason}", file=sys.stderr)
         if self.then is not None:
@@ -94,7 +94,7 @@ trace_handler = TraceHandler()
 
 
 class _Off:
-    """Stands in for a profiler while tracing is off: nothing is profiled."""
+    """Replaces the profiler while tracing is off: nothing is profiled."""
 
     step_num = 0
 
@@ -132,8 +132,8 @@ def profile(
     on_trace_ready: Callable[[Any], Any] | None = None,
     **options: Any,
 ) -> Any:
-    """torch.profiler.profile, with its events in the trace as well. `options` are torch's own;
-    `table` keeps the flat profile beside the trace. Profiles nothing while tracing is off."""
+    """torch.profiler.profile, with its events in the trace as well. `options` are those of torch;
+    `table` writes the flat profile beside the trace. Profiles nothing while tracing is off."""
     if not ON:
         return _Off()
     from torch.profiler import profile as torch_profile

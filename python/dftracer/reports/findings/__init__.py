@@ -1,4 +1,4 @@
-"""What is worth a look: rules, each with the numbers of this trace behind it.
+"""Findings: rules, each with the numbers of this trace that support it.
 
 A rule looks at the tables and returns a case: the time that it concerns, the time which that is a
 part of, and its evidence; or None. Its entry in RULES sets the shares from which it is low, medium
@@ -17,13 +17,13 @@ from dftracer.reports.model import SCHEMAS, Table
 __all__ = ["RULES", "find"]
 
 RULES = (*training.RULES, *io.RULES, *processes.RULES)
-# What concerns less time than this is not medium, or not high, however large its share.
+# Nanoseconds that a finding must concern to be medium, and to be high, whatever its share.
 FLOORS = (100_000_000, 500_000_000)
 SEVERITIES = ("low", "medium", "high")
 
 
 def find(tables: dict[str, Table]) -> Table:
-    """The findings, gravest first."""
+    """The findings, most severe first."""
     facts = Facts({name: table.dicts() for name, table in tables.items()})
     rows = sorted(_judged(facts), key=lambda row: (-SEVERITIES.index(row[1]), -row[5], row[0]))
     return Table(SCHEMAS["findings"], rows)

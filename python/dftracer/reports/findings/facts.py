@@ -13,9 +13,9 @@ from dftracer.reports.dataloader_workers import Start, starts, waits
 from dftracer.reports.model import SCHEMAS
 from dftracer.reports.store import SMALL
 
-# A call of libc on a stream that takes less than this has only touched its buffer.
+# A stdio call that takes less than this has only touched its buffer.
 BUFFERED = 1_000  # nanoseconds, mean of the small calls of a name
-# What concerns less time is not reported: of a rule about I/O, and of any other.
+# Findings that concern less time are not reported: of rules about I/O, and of all others.
 IO_FLOOR = 20_000_000
 FLOOR = 1_000_000
 
@@ -30,7 +30,7 @@ class Case:
     evidence: str
     concerns: int
     whole: int
-    base: str  # what `whole` is, in words: "of the 5.03 s that the job took"
+    base: str  # what `whole` is: "of the 5.03 s that the job took"
     timed: bool = True  # these are nanoseconds
 
     @property
@@ -40,7 +40,7 @@ class Case:
 
 @dataclass
 class Facts:
-    """The tables, and sums that several rules need."""
+    """The tables, and values that several rules need."""
 
     tables: dict[str, list[Row]]
     overview: Row = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Facts:
 
     @property
     def busy(self) -> int:
-        """How long processes neither waited for others nor slept."""
+        """Time in which processes neither waited for others nor slept."""
         return self.overview.get("busy_ns") or 0
 
     @property
@@ -79,16 +79,16 @@ class Facts:
         return busy_words(self.overview)
 
     def wall(self, total: int) -> int:
-        """Summed durations of I/O calls as a part of the time in which any was open.
+        """Scales summed durations of I/O calls to wall-clock time.
 
-        Threads that do I/O at once, and calls inside of calls, have a sum that no clock has seen.
+        With parallel threads and nested calls, the sum exceeds the time in which a call was open.
         """
         io = self.overview.get("io_ns") or 0
         every = sum_of(self.calls(lambda call: True), "total_ns")
         return total if every <= io else total * io // every
 
     def place(self, kinds: Collection[str], total: int) -> str:
-        """Where calls of these kinds took their time: a file, or else a directory."""
+        """Where calls of these kinds took most of their time: a file or a directory."""
         rows = [row for row in self.tables["costs"] if row["kind"] in kinds]
         files = [row for row in rows if row["place"] == "file"]
         folders = [row for row in rows if row["place"] == "directory"]
@@ -105,7 +105,7 @@ class Facts:
 
     @property
     def exposed(self) -> bool:
-        """Whether anybody waited for I/O."""
+        """Whether the program waited for I/O."""
         if not self.trains:
             return True
         waited = self.split["fetch_ns"] - sum(waits(self.starts).values())
@@ -121,7 +121,7 @@ class Facts:
         return None if most is None else most["path"]
 
     def transfers(self, direction: str) -> list[Row]:
-        """Of files, by size; what goes through pipes has no class."""
+        """Transfers of files, by size; those through pipes have no class."""
         io = {layer["cat"] for layer in self.tables["layers"] if layer["class"] == "io"}
         return [
             row
@@ -130,7 +130,7 @@ class Facts:
         ]
 
     def buffered(self, direction: str) -> set[str]:
-        """Calls of libc whose small transfers stay in a buffer, which then is moved at once."""
+        """stdio calls whose small transfers only touch a buffer."""
         sums: dict[str, list[int]] = {}
         for row in self.transfers(direction):
             if row["cat"] == "STDIO" and row["upper"] <= SMALL:
@@ -148,7 +148,7 @@ Check = Callable[[Facts], Optional[Case]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule, the shares from which on it is low, medium and high, and what to try."""
+    """A check, the shares from which it is low, medium and high, and advice."""
 
     name: str
     check: Check

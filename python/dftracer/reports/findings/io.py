@@ -25,8 +25,8 @@ def unhidden_io(facts: Facts) -> Case | None:
     if not unhidden:
         return None
     return Case(
-        f"I/O that no compute hides takes {percent(unhidden / max(whole, 1))} of the time of "
-        "computing processes",
+        f"I/O that is not hidden by compute takes {percent(unhidden / max(whole, 1))} of the time "
+        "of computing processes",
         f"{counted(len(computing), 'computing process', 'computing processes')} spent "
         f"{duration(io)} in I/O calls, {duration(unhidden)} of it "
         f"({percent(unhidden / io)}) while none of their threads computed",
@@ -102,9 +102,9 @@ def rereads(facts: Facts) -> Case | None:
     times = most["read_bytes"] / max(most["read_bytes"] - most["reread_bytes"], 1)
     return Case(
         f"{percent(again / read)} of the bytes read had been read before",
-        f"{size(read)} were read of at most {size(read - again)} of data: {size(again)} again, "
-        f"from {counted(len(files), 'file')}; {shown_path(most['fname'])} {times:.1f} times over; "
-        f"reads took {duration(in_reads)}",
+        f"{size(read)} were read from at most {size(read - again)} of data, {size(again)} of it "
+        f"again, in {counted(len(files), 'file')}; {shown_path(most['fname'])} was read "
+        f"{times:.1f} times; reads took {duration(in_reads)}",
         facts.wall(in_reads * again // read),
         facts.busy,
         base=facts.of_busy,
@@ -123,7 +123,7 @@ def metadata_storm(facts: Facts) -> Case | None:
     share = facts.wall(taken) / max(facts.busy, 1)
     return Case(
         f"Calls that move no data take {percent(min(share, 1))} {facts.of_busy}",
-        f"{counted(count, 'call')} of {every:,} I/O calls open, close, look at or seek in "
+        f"{count:,} of {every:,} I/O calls open, close, stat or seek in "
         f"{counted(len(facts.tables['files']), 'file')} and took {duration(taken)}: {names}"
         f"{facts.place(['metadata'], taken)}",
         facts.wall(taken),
@@ -133,19 +133,19 @@ def metadata_storm(facts: Facts) -> Case | None:
 
 
 def random_access(facts: Facts) -> Case | None:
-    # Of a file that was mostly mapped, the calls say little.
-    told = [file for file in facts.tables["files"] if file["pattern"] != "mapped"]
-    files = [file for file in told if file["random"]]
+    # The calls on a file that was mostly mapped say little.
+    known = [file for file in facts.tables["files"] if file["pattern"] != "mapped"]
+    files = [file for file in known if file["random"]]
     jumps = sum_of(files, "random")
-    every = sum(file["sequential"] + file["strided"] + file["random"] for file in told)
+    every = sum(file["sequential"] + file["strided"] + file["random"] for file in known)
     if jumps < MANY or 2 * jumps < every or not facts.exposed:
         return None
     taken = sum_of(files, "random_ns")
     most = max(files, key=lambda file: file["random"])
     return Case(
-        f"{percent(jumps / every)} of the transfers jump within their file",
-        f"{jumps:,} of {every:,} transfers that follow another one begin neither where it ended "
-        f"nor at a constant distance; {shown_path(most['fname'])} alone {most['random']:,}, "
+        f"{percent(jumps / every)} of the transfers are random",
+        f"{jumps:,} of {every:,} transfers begin neither where the previous one ended nor at a "
+        f"constant distance; {shown_path(most['fname'])} alone {most['random']:,}, "
         f"{size(most['mean_size'] or 0)} per transfer; they took {duration(taken)}",
         facts.wall(taken),
         facts.busy,
@@ -178,8 +178,8 @@ def syncs(facts: Facts) -> Case | None:
     longest = max(found, key=lambda call: call["max_ns"])
     share = facts.wall(taken) / max(facts.busy, 1)
     return Case(
-        f"Waiting until writes are on disk takes {percent(min(share, 1))} {facts.of_busy}",
-        f"{counted(sum_of(found, 'count'), 'call')} of {longest['name']} and its like took "
+        f"Syncing writes to disk takes {percent(min(share, 1))} {facts.of_busy}",
+        f"{counted(sum_of(found, 'count'), 'call')} of {longest['name']} and similar took "
         f"{duration(taken)}, the longest {duration(longest['max_ns'])}"
         f"{facts.place(['sync'], taken)}",
         facts.wall(taken),
@@ -200,7 +200,7 @@ def lock_waits(facts: Facts) -> Case | None:
     shared = f", which {counted(users[0], 'process uses', 'processes use')}" if users else ""
     return Case(
         f"Waiting for locks takes {percent(min(taken / max(facts.busy, 1), 1))} {facts.of_busy}",
-        f"{counted(sum_of(calls, 'count'), 'call')} of {longest['name']} and its like took "
+        f"{counted(sum_of(calls, 'count'), 'call')} of {longest['name']} and similar took "
         f"{duration(every)}, the longest {duration(longest['max_ns'])}"
         f"{facts.place(['lock'], every)}{shared}",
         taken,
@@ -220,15 +220,15 @@ RULES = (
         "io-bound",
         io_bound,
         (0.50, 0.70, 0.90),
-        "fewer, larger and sequential transfers, several at a time, or faster storage; the tables "
-        "of calls and files tell which cost most",
+        "fewer, larger, sequential transfers, several at a time, or faster storage; the tables of "
+        "calls and files show which cost most",
         IO_FLOOR,
     ),
     Rule(
         "small-reads",
         small_reads,
         (0.03, 0.10, 0.25),
-        "read larger pieces: a buffer of 1 MiB or more, or samples packed into larger files "
+        "read larger blocks: a buffer of 1 MiB or more, or samples packed into larger files "
         "(tar shards, HDF5 chunks, Parquet row groups)",
         IO_FLOOR,
     ),
@@ -243,7 +243,7 @@ RULES = (
         "rereads",
         rereads,
         (0.03, 0.10, 0.25),
-        "keep the data in memory or on a local disk after the first pass, if it fits",
+        "cache the data in memory or on a local disk after the first pass, if it fits",
         IO_FLOOR,
     ),
     Rule(
@@ -257,29 +257,29 @@ RULES = (
         "random-access",
         random_access,
         (0.03, 0.10, 0.25),
-        "sort or group what is read, shuffle shards and buffers and not single records, or "
-        "bring the file into memory first",
+        "sort or group reads, shuffle shards and buffers instead of single records, or load the "
+        "file into memory first",
         IO_FLOOR,
     ),
     Rule(
         "failed-calls",
         failed_calls,
         (0.01, 0.05, 0.20),
-        "shorten the search path that is tried, or create the file that is missing",
+        "shorten the search path, or create the missing file",
         IO_FLOOR,
     ),
     Rule(
         "syncs",
         syncs,
         (0.05, 0.10, 0.25),
-        "sync less often, or from a thread of its own",
+        "sync less often, or from a separate thread",
         IO_FLOOR,
     ),
     Rule(
         "lock-waits",
         lock_waits,
         (0.05, 0.10, 0.25),
-        "hold the lock for a shorter time, lock parts of the file or a file per process, or let "
+        "hold the lock for a shorter time, lock ranges of the file, use a file per process, or let "
         "one process write for all",
         IO_FLOOR,
     ),

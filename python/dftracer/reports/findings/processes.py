@@ -5,7 +5,7 @@ from __future__ import annotations
 from dftracer._format import counted, duration
 from dftracer.reports.findings.facts import Case, Facts, Row, Rule
 
-# What of a step is the rank's own.
+# The parts of a step that do not depend on other ranks.
 OWN = ("own time", "fetch time", "compute time")
 
 
@@ -24,8 +24,8 @@ def slow_worker(facts: Facts) -> Case | None:
         return None
     process = facts.processes[row["process"]]
     return Case(
-        f"One worker is {row['ratio']:.1f} times as slow as the others",
-        f"process {process['pid']} on {process['host'] or '?'} took {duration(row['value'])} an "
+        f"One worker takes {row['ratio']:.1f} times as long as the others",
+        f"process {process['pid']} on {process['host'] or '?'} took {duration(row['value'])} per "
         f"item, the median worker {duration(row['median'])}, for {counted(row['count'], 'item')}",
         (row["value"] - row["median"]) * row["count"],
         process["life_ns"],
@@ -34,8 +34,8 @@ def slow_worker(facts: Facts) -> Case | None:
 
 
 def unbalanced_rank(facts: Facts) -> Case | None:
-    # The step time of all ranks is that of the slowest, and a rank that waits does so in
-    # collectives or in its backward pass. So a rank is slow if what remains of its steps is long.
+    # All ranks have the step time of the slowest one; the others wait in collectives or in the
+    # backward pass. So a rank is slow if the rest of its steps takes long.
     own = {
         row["process"]: row["value"] - row["median"]
         for row in facts.tables["stragglers"]
@@ -46,7 +46,7 @@ def unbalanced_rank(facts: Facts) -> Case | None:
         if row["kind"] != "rank" or row["measure"] not in OWN or (row["ratio"] or 0) < 1.2:
             continue
         more = min(row["value"] - row["median"], own[row["process"]])
-        # A part that explains the whole says more than the whole.
+        # A part that explains the difference says more than the total.
         weight = more if row["measure"] == "own time" else more * 5 // 4
         if more > 0 and (best is None or weight > best[0]):
             best = weight, row
@@ -60,9 +60,9 @@ def unbalanced_rank(facts: Facts) -> Case | None:
     return Case(
         f"{who[0].upper()}{who[1:]} is slower than the others: {row['measure']} "
         f"{row['ratio']:.2f} times the median",
-        f"{duration(row['value'])} a step against {duration(row['median'])}, over "
-        f"{counted(row['count'], 'step')}, on {process['host'] or '?'}; communication and backward "
-        "passes, in which ranks wait for each other, are not counted",
+        f"{duration(row['value'])} per step compared with {duration(row['median'])}, over "
+        f"{counted(row['count'], 'step')}, on {process['host'] or '?'}; communication and the "
+        "backward pass, in which ranks wait for each other, are not counted",
         more * row["count"],
         sum(steps),
         base=f"of the {duration(sum(steps))} that its steps took",
@@ -77,7 +77,7 @@ def lost_events(facts: Facts) -> Case | None:
     return Case(
         f"{counted(lost, 'event')} could not be recorded",
         f"{lost:,} lost, {events:,} recorded, in {counted(who, 'process', 'processes')}: "
-        "the numbers of this report are too small",
+        "the numbers in this report are too small",
         lost,
         lost + events,
         timed=False,
@@ -90,19 +90,19 @@ RULES = (
         "slow-worker",
         slow_worker,
         (0.05, 0.15, 0.30),
-        "look at what this worker reads and where it runs: one shard on slow storage, a busy core",
+        "check what this worker reads and where it runs: a shard on slow storage, a busy core",
     ),
     Rule(
         "unbalanced-rank",
         unbalanced_rank,
         (0.05, 0.15, 0.30),
-        "compare its share of the data, its host and its device with those of the others: all "
-        "ranks wait for the slowest",
+        "compare its share of the data, its host and its device with the others: all ranks wait "
+        "for the slowest",
     ),
     Rule(
         "lost-events",
         lost_events,
         (0.0, 0.001, 0.05),
-        "free space where the traces are written, or filter what is recorded",
+        "free space where traces are written, or record less (--data-dir)",
     ),
 )

@@ -6,7 +6,7 @@ from dftracer._format import counted, duration, percent
 from dftracer.reports.dataloader_workers import at_a_time, waits
 from dftracer.reports.findings.facts import Case, Check, Facts, Row, Rule, median, sum_of
 
-RESTARTED = "started anew for each pass over the data (persistent_workers is off)"
+RESTARTED = "restarted for each pass over the data (persistent_workers is off)"
 
 
 def waiting_for_data(facts: Facts) -> Case | None:
@@ -16,11 +16,11 @@ def waiting_for_data(facts: Facts) -> Case | None:
     waited, whole = sum(waited_each), facts.split["dur_ns"]
     if not waited:
         return None
-    base = f"of the {duration(whole)} that its steps took"
+    base = f"of the {duration(whole)} that training steps took"
     return Case(
-        f"Training waits for data {percent(waited / whole)} {base}",
-        f"{duration(waited)} in {counted(len(steps), 'step')} passed in fetching a batch; half of "
-        f"the steps waited {duration(median(waited_each))} or more, the longest "
+        f"Training waits for data for {percent(waited / whole)} {base}",
+        f"{counted(len(steps), 'step')} spent {duration(waited)} fetching batches; the median wait "
+        f"was {duration(median(waited_each))}, the longest "
         f"{duration(max(waited_each))}{_first(steps, waited_each)}; {_workers(facts)}",
         waited,
         whole,
@@ -29,7 +29,7 @@ def waiting_for_data(facts: Facts) -> Case | None:
 
 
 def _first(steps: list[Row], waited: list[int]) -> str:
-    """If the first steps of epochs wait most: for queues, or for workers that record nothing."""
+    """Set if the first steps of epochs wait most: for queues, or for workers without a trace."""
     first: dict[tuple[int, int | None], int] = {}
     for step, each in zip(steps, waited):
         first.setdefault((step["process"], step["epoch"]), each)
@@ -53,7 +53,7 @@ def _workers(facts: Facts) -> str:
         text += f", {RESTARTED}"
     waited = sum(waits(facts.starts).values())
     if waited:
-        text += f"; the wait until they had started, {duration(waited)}, is not counted"
+        text += f"; the {duration(waited)} until they had started are not counted"
     return text
 
 
@@ -69,9 +69,9 @@ def worker_start(facts: Facts) -> Case | None:
     most = max(start.workers for start in facts.starts)
     base = f"of the {duration(whole)} that training steps took"
     evidence = (
-        f"{duration(waited)} in {counted(len(facts.tables['steps']), 'step')} passed before the "
-        f"first item of a new worker; {counted(len(facts.starts), 'start')} of "
-        f"{counted(most, 'worker')}, the longest wait {duration(longest)}"
+        f"{counted(len(facts.tables['steps']), 'step')} waited {duration(waited)} for the first "
+        f"item of new workers; {counted(len(facts.starts), 'start')} of "
+        f"{counted(most, 'worker')}, the longest wait was {duration(longest)}"
     )
     if _restarts(facts):
         evidence += f"; workers were {RESTARTED}"
@@ -93,7 +93,7 @@ def checkpoint_stalls(facts: Facts) -> Case | None:
     longest = max(calls, key=lambda call: call["max_ns"])
     whole = facts.lifetime(lambda process: process["role"] == "main")
     return Case(
-        "Saving or loading the state stops the program for a while",
+        "Checkpoints stop the program",
         f"{counted(sum_of(calls, 'count'), 'checkpoint')} took {duration(taken)}; the longest, "
         f"{longest['name']}, {duration(longest['max_ns'])}",
         taken,
@@ -112,8 +112,8 @@ def _part_of_steps(column: str, title: str) -> Check:
         base = f"of the {duration(whole)} that training steps took"
         return Case(
             f"{title} {percent(taken / whole)} {base}",
-            f"{duration(taken)} in {counted(len(steps), 'step')}; half of the steps have "
-            f"{duration(median([s[column] for s in steps]))} or more, "
+            f"{duration(taken)} in {counted(len(steps), 'step')}; the median step has "
+            f"{duration(median([s[column] for s in steps]))}, "
             f"step {most['step']} of epoch {most['epoch']} {duration(most[column])}",
             taken,
             whole,
@@ -124,7 +124,7 @@ def _part_of_steps(column: str, title: str) -> Check:
 
 
 def uneven_steps(facts: Facts) -> Case | None:
-    # The first step of a process compiles and warms up; starting workers is a rule of its own.
+    # The first step of a process compiles and warms up; starting workers has its own rule.
     later, seen, started = [], set(), waits(facts.starts)
     for step in facts.tables["steps"]:
         if step["process"] in seen:
@@ -137,12 +137,13 @@ def uneven_steps(facts: Facts) -> Case | None:
     extra, whole = sum_of(slow, "dur_ns") - usual * len(slow), sum_of(later, "dur_ns")
     worst = max(slow, key=lambda step: step["dur_ns"])
     return Case(
-        f"{counted(len(slow), 'step')} of {len(later):,} took over three times the usual",
-        f"the median step takes {duration(usual)}; these took {duration(extra)} more, the "
-        f"longest, step {worst['step']} of epoch {worst['epoch']}, {duration(worst['dur_ns'])}",
+        f"{len(slow):,} of {counted(len(later), 'step')} took more than three times the median",
+        f"the median step takes {duration(usual)}; the slow ones took {duration(extra)} more; the "
+        f"longest, step {worst['step']} of epoch {worst['epoch']}, took "
+        f"{duration(worst['dur_ns'])}",
         extra,
         whole,
-        base=f"of the {duration(whole)} that steps but the first took",
+        base=f"of the {duration(whole)} that all steps but the first took",
     )
 
 
@@ -152,27 +153,27 @@ RULES = (
         waiting_for_data,
         (0.10, 0.15, 0.30),
         "more DataLoader workers (num_workers, prefetch_factor, persistent_workers), cheaper "
-        "decoding, or data nearer to the node; the findings about I/O say which",
+        "decoding, or data closer to the node; the findings about I/O show which",
     ),
     Rule(
         "worker-start",
         worker_start,
         (0.05, 0.15, 0.30),
         "fork or forkserver instead of spawn, fewer imports in the main module, a smaller dataset "
-        "object, or fewer workers; persistent_workers=True keeps them from one epoch to the next",
+        "object, or fewer workers; persistent_workers=True keeps workers between epochs",
     ),
     Rule(
         "checkpoint-stalls",
         checkpoint_stalls,
         (0.05, 0.10, 0.25),
-        "checkpoint less often, asynchronously, or each rank its own part to fast storage first",
+        "checkpoint less often or asynchronously, or let each rank write its part to fast storage",
     ),
     Rule(
         "communication",
         _part_of_steps("communication_ns", "Communication takes"),
         (0.25, 0.35, 0.50),
-        "larger batches a rank, gradient accumulation, overlap with the backward pass, or look "
-        "for the rank that the others wait for",
+        "larger batches per rank, gradient accumulation, overlap with the backward pass, or find "
+        "the rank that the others wait for",
     ),
     Rule(
         "transfers",
@@ -182,15 +183,14 @@ RULES = (
     ),
     Rule(
         "unattributed",
-        _part_of_steps("unattributed_ns", "Nothing that is traced takes"),
+        _part_of_steps("unattributed_ns", "Untraced work takes"),
         (0.30, 2.0, 2.0),
-        "annotate what runs between the regions, or profile the Python code there",
+        "annotate the code between the regions, or profile it",
     ),
     Rule(
         "uneven-steps",
         uneven_steps,
         (0.10, 0.20, 0.40),
-        "see in the timeline what these steps do: checkpoints, logging, a new shard, a full page "
-        "cache",
+        "look at these steps in the timeline: checkpoints, logging, a new shard, a full page cache",
     ),
 )

@@ -1,4 +1,4 @@
-"""What the columns of a report hold, and how the page, figures and notebooks show their cells."""
+"""How the page, figures and notebooks show the cells of a report, by column."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from dftracer import _format
 from dftracer._names import printable
 
-# A path of 4 KB helps nobody on a page; the tables of --csv and --parquet hold it whole.
+# A path of 4 KB is of no use on a page; --csv and --parquet write it completely.
 LONGEST_NAME = 240
 
 # Columns whose name does not end in their unit.
@@ -22,7 +22,7 @@ _KINDS = {
     "before_share": "share",
     "after_share": "share",
     "ratio": "ratio",
-    # Names by which things are known, not numbers to be grouped in thousands.
+    # Identifiers, not numbers with thousands separators.
     "pid": "label",
     "process": "label",
     "parent": "label",
@@ -72,7 +72,7 @@ def kind_of(column: str, kind: str = "text") -> str:
 
 
 def label(column: str) -> str:
-    """What a column is called on the page."""
+    """The heading of a column on the page."""
     if column in _LABELS:
         return _LABELS[column]
     for suffix in ("_ns", "_bytes"):
@@ -82,8 +82,8 @@ def label(column: str) -> str:
 
 
 def clean(name: object, longest: int = LONGEST_NAME) -> str:
-    """A name may hold anything: what is no character of a text is made visible, and the middle of
-    a very long one left out."""
+    """A name that may contain anything: control characters become visible, and the middle of a
+    very long name is left out."""
     text = printable(str(name))
     if len(text) > longest:
         ends = (longest - 1) // 2
@@ -104,7 +104,7 @@ _WRITERS: dict[str, Callable[[float], str]] = {
 
 
 def cell(value: Any, kind: str, origin: int = 0) -> str:
-    """A value as the page shows it. Moments are counted from `origin`, the job's first event."""
+    """A value as the page shows it. Points in time count from `origin`, the first event."""
     if value is None:
         return ""
     if kind == "moment":
@@ -115,7 +115,7 @@ def cell(value: Any, kind: str, origin: int = 0) -> str:
 
 
 def measured(value: float, measure: object) -> str:
-    """Of a table that holds times and sizes in one column."""
+    """A value of a column that contains times and sizes."""
     if measure == "count":
         return _format.count(value)
     return (_format.size if str(measure).endswith("bytes") else _format.duration)(value)

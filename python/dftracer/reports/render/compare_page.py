@@ -1,4 +1,4 @@
-"""The section of the page that holds a comparison."""
+"""The section of the page with a comparison."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dftracer.reports.render.figures import Figure
 from dftracer.reports.render.markup import escaped, table_html
 
 NOISE = (
-    "Noise is taken from repeated steps: the variation of the means of batches of steps in a row, "
-    "in both runs, without the first step of each epoch. What differs from run to run but not from "
-    "step to step (another node, a warm cache) is not seen in one run of each."
+    "Noise is estimated from repeated steps: the variation of the means of batches of consecutive "
+    "steps in both runs, without the first step of each epoch. Effects that differ between runs "
+    "but not between steps (another node, a warm cache) do not show in one run of each."
 )
 
 

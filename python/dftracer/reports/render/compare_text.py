@@ -1,4 +1,4 @@
-"""What a comparison says, in words: for the terminal, and on top of the page."""
+"""A comparison in words: for the terminal, and at the top of the page."""
 
 from __future__ import annotations
 
@@ -31,29 +31,32 @@ def verdict(comparison: Comparison) -> tuple[str, str]:
     """slower, faster, same or unknown; and the sentence."""
     main = comparison.main
     if main is None:
-        return "unknown", "There is nothing in both runs that could be compared."
+        return "unknown", "The runs have nothing in common that could be compared."
     sides = f"{value_text(main.before, main.unit)} before, {value_text(main.after, main.unit)} now"
     moved = f"{main.measure} {signed(main.percent)} ({sides})"
     if not main.verdict:
         return (
             "unknown",
-            f"{moved[0].upper()}{moved[1:]}. Nothing is repeated in these runs, so what is noise "
-            "is not known.",
+            f"{moved[0].upper()}{moved[1:]}. Nothing is repeated in these runs, so the noise is "
+            "unknown.",
         )
     if main.verdict == "noise":
-        return "same", f"No difference beyond noise: {moved}, and by noise alone {between(main)}."
-    known = f"{between(main)} with 95 % certainty"
+        return (
+            "same",
+            f"No difference beyond noise: {moved}, 95 % confidence interval {between(main)}.",
+        )
+    known = f"95 % confidence interval {between(main)}"
     return main.verdict, f"{main.verdict.capitalize()}: {moved}, {known}."
 
 
 def gate(comparison: Comparison) -> str:
-    """What --fail-if-slower says; nothing if it was not given."""
+    """The verdict of --fail-if-slower; empty without it."""
     limit = comparison.limit
     if limit is None:
         return ""
     if comparison.too_slow:
-        return f"slower by more than the {limit:g} % that are allowed"
-    return f"not slower by more than the {limit:g} % that are allowed"
+        return f"slower by more than the allowed {limit:g} %"
+    return f"not slower by more than the allowed {limit:g} %"
 
 
 CHANGES = (
@@ -61,7 +64,7 @@ CHANGES = (
     Column("before"),
     Column("now"),
     Column("change"),
-    Column("95 % certain", rank=1),
+    Column("95 % interval", rank=1),
     Column("", right=False),
 )
 CALLS = (
@@ -83,8 +86,8 @@ def lines(comparison: Comparison, most_calls: int = 8, width: int = 100) -> list
         if row["low_percent"] is not None:
             low, high = signed(row["low_percent"]), signed(row["high_percent"])
             sure = f"{low.removesuffix(' %')} to {high}"
-        told = [signed(row["change_percent"]), sure, row["verdict"] or ""]
-        rows.append([row["measure"], *one, *told])
+        rest = [signed(row["change_percent"]), sure, row["verdict"] or ""]
+        rows.append([row["measure"], *one, *rest])
     found += _indented(table(CHANGES, rows, width - 2))
     calls = [row for row in comparison.tables["call_changes"].dicts() if row["change_ns"]]
     if calls:

@@ -1,8 +1,8 @@
-"""Figures of a report, as plotly draws them: plain dictionaries, so that making one costs nothing.
+"""Figures of a report: plain dictionaries for plotly, so that making one costs nothing.
 
-`figures(report)` gives them by name. In a notebook a figure shows itself; `figure.plotly()` is a
-`plotly.graph_objects.Figure` for whoever wants to change it. The page draws the same dictionaries,
-and takes the colours of `ROLES` from its style sheet.
+`figures(report)` returns them by name. A notebook displays them; `figure.plotly()` returns a
+`plotly.graph_objects.Figure` that can be changed. The page draws the same dictionaries, and takes
+the colours of `ROLES` from its style sheet.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from dftracer.reports.model import Report, Table
 from dftracer.reports.programs import program_name
 from dftracer.reports.render import column_format
 
-# What a colour stands for, on a light and on a dark ground; the same in every plot. Hues are those
-# of Okabe and Ito, which people who see red and green alike can tell apart, moved where one would
-# be too faint on its ground. What has an order (percentiles, access patterns) is a ramp of one hue.
+# Meaning of colours, on a light and on a dark background; the same in every plot. The hues are
+# those of Okabe and Ito, which colour-blind people can distinguish, adjusted for contrast. What has
+# an order (percentiles, access patterns) is a ramp of one hue.
 ROLES = {
     # Classes of time; the shades are for several categories of one class.
     "compute": ("#009e73", "#27b48c"),
@@ -65,7 +65,7 @@ ROLES = {
     "slower": ("#b3123f", "#ff7a9c"),
     "faster": ("#5f8a00", "#a9d14a"),
 }
-# Of a heat map: from nothing to all of it.
+# Heat maps: from none to all.
 HEAT = {
     "io": (
         ("#eef3f8", "#1b222b"),
@@ -81,35 +81,35 @@ HEAT = {
     ),
 }
 
-NO_PLOTLY = "plots need plotly, which is not installed: pip install 'pydftracer[report]'"
+NO_PLOTLY = "plots need plotly: pip install 'pydftracer[report]'"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 
 
 class View(NamedTuple):
-    """One way to look at a figure: its traces, and what of the layout is its own."""
+    """One view of a figure: its traces, and its part of the layout."""
 
     label: str
     data: list[dict[str, Any]]
     layout: dict[str, Any]
-    rows: Sequence[str] = ()  # names of the rows, whole
+    rows: Sequence[str] = ()  # complete names of the rows
 
 
 @dataclass
 class Figure:
     name: str
     title: str
-    meaning: str  # what is seen, in a sentence
+    meaning: str  # what it shows, in a sentence
     views: list[View]
     table: Table  # the numbers behind it
     height: int = 320
     notes: list[str] = field(default_factory=list)  # what was left out
-    origin: int = 0  # the moment that times are counted from
+    origin: int = 0  # point in time that times count from
 
     def layout(self, view: int = 0) -> dict[str, Any]:
         return merged(base_layout(), {"height": self.height}, self.views[view].layout)
 
     def plotly(self, view: int = 0) -> Any:
-        """As plotly's own figure."""
+        """The figure as a plotly.graph_objects.Figure."""
         from importlib import import_module
 
         try:
@@ -168,17 +168,17 @@ NARROW_LABEL = 20  # and in a narrow window
 
 
 def text_of(shown: str) -> str:
-    """Plotly takes some tags in labels for tags: a name must not have any."""
+    """Escapes a label: plotly interprets some HTML tags."""
     return html.escape(shown, quote=False) or "(no name)"
 
 
 def label(name: object, longest: int = LABEL) -> str:
-    """One name. Of a path the end says most."""
+    """One name; keeps the end of a path."""
     return text_of(shorten(column_format.clean(name, 4096), longest))
 
 
 def labels(names: Sequence[str], longest: int = LABEL) -> list[str]:
-    """Names that stand side by side: those that differ look different."""
+    """Names side by side: different names stay different."""
     return [text_of(shown) for shown in shorten_all(names, longest)]
 
 
@@ -203,12 +203,12 @@ def bars(
 
 
 def row_bars(
-    name: str, role: str, x: Sequence[Any], y: Sequence[Any], told: Sequence[str]
+    name: str, role: str, x: Sequence[Any], y: Sequence[Any], texts: Sequence[str]
 ) -> dict[str, Any]:
-    """Horizontal bars; `told` is shown when one is pointed at."""
+    """Horizontal bars; `texts` are their hover labels."""
     hover = f"%{{customdata}}<extra>{text_of(name)}</extra>"
-    # One width: plotly would make those of a sparse trace thicker.
-    return bars(name, role, x, y, hover, orientation="h", customdata=list(told), width=0.72)
+    # A fixed width: plotly would make those of a sparse trace thicker.
+    return bars(name, role, x, y, hover, orientation="h", customdata=list(texts), width=0.72)
 
 
 def area(
@@ -253,8 +253,8 @@ def height_of(rows: int, each: int = 24, around: int = 84) -> int:
 
 
 class LogTimes:
-    """A logarithmic axis of nanoseconds. Zero, which it cannot hold, has a place of its own before
-    the shortest: a duration below the clock's unit is not one nanosecond."""
+    """A logarithmic axis of nanoseconds. Zero gets a place of its own below the shortest duration:
+    a duration below the clock's resolution is not one nanosecond."""
 
     def __init__(self, values: Sequence[float]) -> None:
         above = [value for value in values if value > 0]
@@ -267,7 +267,7 @@ class LogTimes:
 
     def axis(self) -> dict[str, Any]:
         first = max(math.floor(math.log10(self._lowest)), 0)
-        # Of few decades also what lies between them.
+        # With few decades, ticks between them as well.
         steps = (1, 2, 5) if self._highest < 100 * self._lowest else (1,)
         ticks = [step * 10**decade for decade in range(first, 16) for step in steps]
         start = self._zero if self._has_zero else self._lowest
@@ -282,16 +282,15 @@ class LogTimes:
 
 
 def largest(table: Table, most: int, *columns: str) -> list[dict[str, Any]]:
-    """The rows with the largest sums of these columns. A table may have a million rows, so no
-    dictionaries are made of the others."""
+    """The rows with the largest sums of these columns. A table may have a million rows, so only
+    these become dictionaries."""
     places = [table.columns.index(column) for column in columns]
     found = heapq.nlargest(most, table.rows, key=lambda row: sum(row[at] or 0 for at in places))
     return [dict(zip(table.columns, row)) for row in found]
 
 
 def process_names(report: Report) -> dict[int, str]:
-    """How a process is called in figures: by rank and role, by program if there are several, and
-    by pid."""
+    """Names of processes in figures: rank and role, program if there are several, and pid."""
     rows = report.table("processes").dicts()
     programs = {row["process"]: program_name(row["command"] or "") for row in rows}
     several = len(set(programs.values()) - {""}) > 1
@@ -300,7 +299,7 @@ def process_names(report: Report) -> dict[int, str]:
     for row in rows:
         rank = "" if row["rank"] is None else f"rank {row['rank']}"
         program = column_format.clean(programs[row["process"]], 24) if several else ""
-        # What a helper is says more than that it is one.
+        # The program says more than "helper".
         plain = (None, "main", "helper") if program else (None, "main")
         role = row["role"] if row["role"] not in plain else ""
         words = [word for word in (rank, role, program, str(row["pid"])) if word]
@@ -319,13 +318,13 @@ Builder = Callable[[Report], "Figure | None"]
 
 
 def builders() -> list[Builder]:
-    """In the order of the page. Imported late: each of them imports this module."""
+    """In the order of the page. Imported here because each of them imports this module."""
     from dftracer.reports.render.plots import io, processes, training
 
     return [*training.PLOTS, *io.PLOTS, *processes.PLOTS]
 
 
 def figures(report: Report) -> dict[str, Figure]:
-    """Those that the report has data for."""
+    """The figures that the report has data for."""
     found = (build(report) for build in builders())
     return {figure.name: figure for figure in found if figure is not None}

@@ -105,8 +105,8 @@ def table_html(
     if zero:
         facts.append(f"Zero in every row: {', '.join(labels[at] for at in zero)}.")
     if same:
-        told = "; ".join(f"{labels[at]} {column_format.cell(rows[0][at], 'text')}" for at in same)
-        facts.append(f"The same in every row: {told}.")
+        texts = "; ".join(f"{labels[at]} {column_format.cell(rows[0][at], 'text')}" for at in same)
+        facts.append(f"The same in every row: {texts}.")
     if len(table.rows) > len(rows):
         facts.append(
             f"The first {len(rows):,} of {len(table.rows):,} rows; "
@@ -124,7 +124,7 @@ def table_html(
             f'<label class="filter">Filter <input type="search" data-filter="{key}" '
             f'autocomplete="off" spellcheck="false"></label>'
         )
-    told = "".join(
+    texts = "".join(
         f"<dt>{escaped(column_format.label(table.schema.columns[at].name))}</dt>"
         f"<dd>{escaped(table.schema.columns[at].meaning)}</dd>"
         for at in sorted([*columns, *zero, *same])
@@ -138,7 +138,7 @@ def table_html(
 <tbody>
 {body}
 </tbody></table></div>{notes}
-<details class="meanings"><summary>What the columns mean</summary><dl>{told}</dl></details></div>"""
+<details class="meanings"><summary>Columns explained</summary><dl>{texts}</dl></details></div>"""
 
 
 def _kind(table: Table, at: int) -> str:

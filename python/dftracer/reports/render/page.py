@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LIMIT = 9_500_000  # bytes
 
-# What is not a figure's: on a light and on a dark ground.
+# Colours of the page itself: on a light and on a dark background.
 COLOURS = {
     "ground": ("#ffffff", "#11161c"),
     "raised": ("#f5f7f9", "#1a212a"),
@@ -45,7 +45,7 @@ COLOURS = {
     "good": ("#00734f", "#39c79a"),
 }
 
-# Tables that no figure is made of, by section.
+# Sections: key, title, figures, and tables without a figure.
 SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("training", "Training", ("epochs", "steps"), ()),
     ("overlap-section", "Overlap", ("overlap",), ()),
@@ -60,7 +60,7 @@ CAPTIONS = {
     "layers": "Categories",
     "directories": "Directories",
     "hosts": "Hosts",
-    "costs": "What calls cost, by file and directory",
+    "costs": "Costliest files and directories, by kind of call",
     "runs": "Runs",
 }
 
@@ -73,7 +73,7 @@ class _Part:
 
 
 def page(report: Report, comparison: Comparison | None = None, *, title: str = "") -> str:
-    """The text of the file."""
+    """The HTML text."""
     library = plotly_script()
     found = comparison.figures() if comparison is not None else {}
     found.update(figures(report))
@@ -88,7 +88,7 @@ def page(report: Report, comparison: Comparison | None = None, *, title: str = "
 def write_page(
     path: str, report: Report, comparison: Comparison | None = None, *, mode: int | None = None
 ) -> int:
-    """Writes the file, and returns its size. A new file has the mode, or that of file_mode()."""
+    """Writes the file and returns its size. A new file gets this mode, or file_mode()."""
     made = page(report, comparison).encode()
     with _cleanup.replacing(path) as part, create(part, "wb", file_mode(mode)) as file:
         file.write(made)
@@ -147,7 +147,7 @@ def _template(name: str) -> str:
 
 
 def colours_css() -> str:
-    """One definition a ground: light for print and by default, dark by wish of system or user."""
+    """Light for print and by default, dark if the system or the user prefers it."""
     every: dict[str, tuple[str, str]] = {
         **COLOURS,
         **{f"c-{role}": pair for role, pair in ROLES.items()},
@@ -171,17 +171,17 @@ def _spec(figure: Figure) -> dict[str, Any]:
     for at, view in enumerate(figure.views):
         views.append({"data": view.data, "layout": figure.layout(at)})
         if view.rows:
-            # For a narrow window, in which long names would leave no room for the bars.
+            # In a narrow window, long names would leave no room for the bars.
             views[-1]["narrow"] = labels(view.rows, NARROW_LABEL)
     return {"views": views}
 
 
 def program_of(report: Report) -> str:
-    """What was run, without its arguments: a title is seen by more people than the page is meant
-    for (tabs, histories, names of printed files), and a command line may hold a secret."""
+    """The program, without its arguments: a title appears in tabs, histories and names of printed
+    files, and a command line may contain a secret."""
     rows = report.table("processes").dicts()
     trainers = set(report.table("steps").column("process"))
-    # A shell that started it all says less than what trained.
+    # The process that trains says more than the shell that started it.
     rows.sort(
         key=lambda row: (
             row["process"] not in trainers,
@@ -200,7 +200,7 @@ LONGEST_PROGRAM = 60
 
 
 def trace_of(report: Report) -> str:
-    """The name of the trace: of its file, or of the directory that holds its files."""
+    """The name of the trace: its file, or the directory of its files."""
     paths = report.traces
     if not paths:
         return ""
@@ -222,7 +222,7 @@ def _first(table: Table) -> dict[str, Any]:
 def _lede(report: Report, trace: str) -> str:
     facts = _first(report.table("overview"))
     if not facts["events"]:
-        return "The trace holds no events."
+        return "The trace contains no events."
     when = datetime.fromtimestamp((facts["first_ns"] or 0) / 1e9, tz=timezone.utc)
     words = [
         *([trace] if trace else []),
@@ -239,10 +239,9 @@ def _findings(report: Report) -> str:
     if not rows:
         events = _first(report.table("overview"))["events"]
         return (
-            '<p class="none">Nothing to report: no rule found anything worth a look in this trace.'
-            "</p>"
+            '<p class="none">No findings: nothing in this trace takes enough time to matter.</p>'
             if events
-            else '<p class="none">Nothing to report: there are no events to judge.</p>'
+            else '<p class="none">No findings: the trace contains no events.</p>'
         )
     cards = []
     for row in rows:
@@ -266,8 +265,8 @@ def _findings(report: Report) -> str:
 
 
 def _sentence(words: object) -> str:
-    said = str(words or "")
-    return f"{said[:1].upper()}{said[1:]}"
+    text = str(words or "")
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _overview(report: Report) -> str:
@@ -309,7 +308,7 @@ def _overview(report: Report) -> str:
         (
             "I/O time",
             duration(io),
-            f"{percent(hidden / io)} behind compute" if io else "",
+            f"{percent(hidden / io)} hidden by compute" if io else "",
         ),
         ("I/O not hidden", duration(facts["unhidden_io_ns"] or 0), "summed over processes"),
         ("Compute", duration(facts["compute_ns"] or 0), "summed over processes"),
@@ -323,7 +322,7 @@ def _overview(report: Report) -> str:
 
 
 def _whole(report: Report) -> str:
-    """What to know before the numbers: several runs, clocks that differ, what took the time."""
+    """What to know first: several runs, clocks that differ, where the time went."""
     facts = _first(report.table("overview"))
     runs = report.table("runs").dicts()
     lines = []
@@ -333,10 +332,10 @@ def _whole(report: Report) -> str:
             f"{counted(run['processes'], 'process', 'processes')}"
             for run in runs[:20]
         )
-        more = f"; and {len(runs) - 20:,} more" if len(runs) > 20 else ""
+        more = f"; … and {len(runs) - 20:,} more" if len(runs) > 20 else ""
         lines.append(
-            f"These traces are of {len(runs):,} different runs, which are added up here. "
-            f"dftracer report --run N makes a report of one of them. {each}{more}."
+            f"These traces are from {len(runs):,} different runs, which are added up here. "
+            f"dftracer report --run N reports on one of them. {each}{more}."
         )
     if facts["clock"]:
         lines.append(f"{_sentence(facts['clock'])}.")
@@ -357,10 +356,10 @@ def _bars(report: Report) -> str:
     lives = share_bar(
         "lives",
         "Time of all processes",
-        "From the start to the end of each, summed; see timed_by in the table of processes.",
+        "From start to end, summed over processes.",
         [
             ("I/O, not hidden", "unhidden", total(lambda row: row["unhidden_io_ns"] or 0)),
-            ("I/O behind compute", "hidden", total(lambda row: row["hidden_io_ns"] or 0)),
+            ("I/O hidden by compute", "hidden", total(lambda row: row["hidden_io_ns"] or 0)),
             (
                 "compute alone",
                 "compute",
@@ -373,7 +372,7 @@ def _bars(report: Report) -> str:
     steps = share_bar(
         "split",
         "Time of all epochs",
-        "What the training processes spent it on, summed.",
+        "Summed over training processes.",
         [
             (EPOCH_PARTS[part], part, sum(value or 0 for value in epochs.column(column)))
             for part, column in EPOCH_COLUMNS.items()
@@ -383,9 +382,9 @@ def _bars(report: Report) -> str:
 
 
 def _gaps(report: Report) -> str:
-    """What the numbers above do not hold."""
-    told = str(_first(report.table("overview"))["not_traced"] or "")
-    lines = [f"Not seen: {part}." for part in told.split("; ") if part]
+    """What the numbers above do not include."""
+    text = str(_first(report.table("overview"))["not_traced"] or "")
+    lines = [f"Not traced: {part}." for part in text.split("; ") if part]
     shown = "".join(f"<li>{escaped(line)}</li>" for line in lines)
     return f'<ul class="gaps">{shown}</ul>' if lines else ""
 
@@ -405,14 +404,14 @@ def _sections(report: Report, found: dict[str, Figure], shrink: int) -> list[_Pa
 
 
 def _patterns(report: Report) -> str:
-    """Of all files: in which order they were gone through."""
+    """How all files were accessed."""
     table = report.table("files")
     counts = {key: sum(v or 0 for v in table.column(key)) for key in PATTERNS}
     whole = sum(counts.values())
     if not whole:
         return ""
-    told = ", ".join(f"{percent(value / whole)} {key}" for key, value in counts.items() if value)
-    return f'<p class="fact">Of {count(whole)} transfers after the first: {escaped(told)}.</p>'
+    shares = ", ".join(f"{percent(value / whole)} {key}" for key, value in counts.items() if value)
+    return f'<p class="fact">{count(whole)} transfers after the first: {escaped(shares)}.</p>'
 
 
 PATTERNS = ("sequential", "strided", "random")
@@ -435,7 +434,7 @@ def _figure(figure: Figure, shrink: int) -> str:
             f'aria-pressed="{"true" if at == 0 else "false"}">{escaped(view.label)}</button>'
             for at, view in enumerate(figure.views)
         )
-        views = f'<div class="views" role="group" aria-label="What is shown">{buttons}</div>'
+        views = f'<div class="views" role="group" aria-label="View">{buttons}</div>'
     notes = f'<p class="note">{escaped("; ".join(figure.notes))}</p>' if figure.notes else ""
     spoken = attribute(f"{figure.title}. {figure.meaning} The numbers are in the table below.")
     table = table_html(
@@ -460,12 +459,12 @@ def _about(report: Report) -> str:
     shown = report.traces[:50]
     traces = "".join(f"<li><bdi>{escaped(path)}</bdi></li>" for path in _cleaned(shown))
     more = len(report.traces) - len(shown)
-    rest = f"<li>and {counted(more, 'further file')}</li>" if more > 0 else ""
-    return f"""<p>Made by <code>dftracer report</code> {escaped(__version__)}. This file is whole:
-it needs no network and no other file. Times are wall-clock; sizes are in powers of ten (1 MB is
-1,000,000 bytes) but for the bounds of size classes, which are powers of two. Names longer than
-{column_format.LONGEST_NAME} characters are shortened in the middle. <code>--csv</code>,
-<code>--json</code> and <code>--parquet</code> write the tables whole.</p>
+    rest = f"<li>… and {counted(more, 'more file')}</li>" if more > 0 else ""
+    return f"""<p>Made by <code>dftracer report</code> {escaped(__version__)}. This file is
+self-contained: it needs no network and no other file. Times are wall-clock time; sizes are in
+powers of ten (1 MB is 1,000,000 bytes), except the bounds of size classes, which are powers of two.
+Names longer than {column_format.LONGEST_NAME} characters are shortened in the middle.
+<code>--csv</code>, <code>--json</code> and <code>--parquet</code> write complete tables.</p>
 <details><summary>{counted(len(report.traces), "trace file")}</summary>
 <ul class="traces">{traces}{rest}</ul></details>"""
 

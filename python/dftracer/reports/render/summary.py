@@ -1,4 +1,4 @@
-"""The report in a terminal: what it was, where the time went, what is worth a look."""
+"""The report in a terminal: the job, where the time went, findings, tables."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ TOP = 8
 # How a job was timed, unless by its start and end records.
 TIMED_BY = {
     "its events": " from its first to its last event",
-    "its start record and its last event": " until its last event (its end is not known)",
-    "its first event and its end record": " from its first event (its start is not known)",
+    "its start record and its last event": " until its last event (its end is unknown)",
+    "its first event and its end record": " from its first event (its start is unknown)",
 }
 SHARES = (
     ("compute_ns", "compute"),
@@ -37,7 +37,7 @@ def plain(text: str, style: str) -> str:
 def summarise(
     report: Report, style: Callable[[str, str], str] = plain, width: int = 100
 ) -> list[str]:
-    """Lines of at most `width` columns. style(text, "bold" or "dim") may decorate."""
+    """Lines of at most `width` columns, decorated by style(text, "bold" or "dim")."""
     lines = []
     for key, text in _head(report):
         lines += wrap(text, width, f"{key:<10}", " " * 10)
@@ -59,7 +59,7 @@ def _head(report: Report) -> list[tuple[str, str]]:
         for role, plural in plurals.items()
         if role in roles
     ]
-    # A trace of another tool may not say where it was made.
+    # A trace of another tool may not name its host.
     where = f" on {counted(facts['hosts'], 'host')}" if facts["hosts"] else ""
     if facts["ranks"]:
         where += f", {counted(facts['ranks'], 'rank')}"
@@ -77,20 +77,20 @@ def _head(report: Report) -> list[tuple[str, str]]:
     lines += training
     if facts["io_ns"] or facts["read_bytes"] != 0 or facts["write_bytes"] != 0:
         lines.append(("I/O", _io(report, facts)))
-    lines += [("not seen", part) for part in (facts["not_traced"] or "").split("; ") if part]
+    lines += [("untraced", part) for part in (facts["not_traced"] or "").split("; ") if part]
     return lines
 
 
 def _runs(report: Report) -> list[tuple[str, str]]:
-    """Several runs are added up only with a word about it, and about how to choose one."""
+    """A note that several runs are added up, and how to select one."""
     runs = report.runs.dicts()
     if len(runs) < 2:
         return []
     guessed = any(run["guessed"] for run in runs)
-    guess = " (by their times: not all traces carry the id of a run)" if guessed else ""
+    guess = " (guessed from their times, because some traces have no run id)" if guessed else ""
     head = (
-        f"{len(runs):,} different runs are added up here{guess}; choose one with "
-        "--run latest, or --run N"
+        f"{len(runs):,} different runs are added up here{guess}; select one with "
+        "--run latest or --run N"
     )
     lines = [("runs", head)]
     shown = runs if len(runs) <= TOP else [*runs[: TOP - 2], *runs[-1:]]
@@ -102,7 +102,7 @@ def _runs(report: Report) -> list[tuple[str, str]]:
         )
         lines.append(("", f"{facts}: {command}" if command else facts))
     if len(shown) < len(runs):
-        lines.insert(-1, ("", f"and {len(runs) - len(shown):,} more"))
+        lines.insert(-1, ("", f"… and {len(runs) - len(shown):,} more"))
     return lines
 
 
@@ -125,7 +125,7 @@ def _training(report: Report) -> list[tuple[str, str]]:
             value -= started
         if value:
             parts.append(f"{name} {percent(value / whole)}")
-    evaluated = f"; evaluation {duration(evaluation)} besides" if evaluation else ""
+    evaluated = f"; plus {duration(evaluation)} of evaluation" if evaluation else ""
     return [
         (
             "training",
@@ -145,16 +145,16 @@ def _io(report: Report, facts: Row) -> str:
         f"{counted(sum(row['count'] for row in calls), 'call')}"
     )
     if facts["bandwidth"]:
-        text += f", {rate(facts['bandwidth'])} over {duration(facts['any_ns'])} with a call open"
+        text += f", {rate(facts['bandwidth'])} over {duration(facts['any_ns'])} with an open call"
     elif facts["any_ns"]:
-        text += f", {duration(facts['any_ns'])} with a call open"
+        text += f", {duration(facts['any_ns'])} with an open call"
     computing = [row for row in report.processes if row["compute_ns"] and row["io_ns"]]
     io = sum(row["io_ns"] for row in computing)
     if io:
         hidden = sum(row["hidden_io_ns"] for row in computing)
         text += (
-            f"; in processes that compute {duration(io)}, {percent(hidden / io)} of it "
-            "while they computed"
+            f"; {duration(io)} in processes that compute, {percent(hidden / io)} of it "
+            "hidden by compute"
         )
     return text
 
@@ -162,9 +162,9 @@ def _io(report: Report, facts: Row) -> str:
 def _findings(report: Report, style: Callable[[str, str], str], width: int) -> list[str]:
     rows = report.findings.dicts()
     if not rows:
-        nothing = "Nothing stands out: no finding reaches the share and time from which it matters."
+        nothing = "No findings: nothing takes enough time to matter."
         return wrap(nothing, width)
-    lines = [style(f"Worth a look ({len(rows)})", "bold")]
+    lines = [style(f"Findings ({len(rows)})", "bold")]
     for row in rows:
         grave = "bold" if row["severity"] == "high" else "plain"
         for line in wrap(row["title"], width, f"{row['severity']:<7}", " " * 7):
@@ -183,14 +183,14 @@ def _sections(report: Report) -> list[Section]:
         ("Calls, by time", CALLS, _calls(report)),
         ("Epochs", EPOCHS, _epochs(report)),
         ("Files, by time", FILES, _files(report)),
-        ("Ranks and workers off the median", STRAGGLERS, _stragglers(report)),
+        ("Slow ranks and workers", STRAGGLERS, _stragglers(report)),
         ("PyTorch operations, by time", OPERATIONS, _torch(report)),
     ]
 
 
 def _more(rows: list[tuple[str, ...]], whole: int) -> list[tuple[str, ...]]:
     if whole > TOP:
-        rows.append((f"and {whole - TOP:,} more",))
+        rows.append((f"… and {whole - TOP:,} more",))
     return rows
 
 
@@ -235,7 +235,7 @@ CALLS = (
     Column("p99", rank=3),
     Column("longest", rank=2),
     Column("bytes", rank=4),
-    Column("a call", rank=6),
+    Column("per call", rank=6),
 )
 
 
@@ -245,7 +245,7 @@ def _calls(report: Report) -> list[tuple[str, ...]]:
         ways = (row["read_bytes"] or 0, row["write_bytes"] or 0)
         # A copy writes what it reads.
         moved = (max(ways) if row["role"] == "copy" else sum(ways)) or None
-        told = moved or row["unknown"]
+        known = moved or row["unknown"]
         rows.append(
             (
                 row["name"],
@@ -255,7 +255,7 @@ def _calls(report: Report) -> list[tuple[str, ...]]:
                 duration(row["mean_ns"]),
                 duration(row["p99_ns"] or 0),
                 duration(row["max_ns"]),
-                amount(moved, row["unknown"]) if told else "",
+                amount(moved, row["unknown"]) if known else "",
                 size(row["mean_size"]) if row["mean_size"] else "",
             )
         )
@@ -307,7 +307,7 @@ FILES = (
     Column("calls"),
     Column("read", rank=1),
     Column("written", rank=1),
-    Column("a call", rank=3),
+    Column("per call", rank=3),
     Column("access", right=False, rank=2),
 )
 

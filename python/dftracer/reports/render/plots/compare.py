@@ -42,7 +42,7 @@ def changes(comparison: Comparison) -> Figure | None:
             [round(abs(rows[at][side] - rows[at]["change_percent"]), 2) for at in there]
             for side in ("high_percent", "low_percent")
         ]
-        told = [
+        texts = [
             f"{label(rows[at]['measure'])}: {duration(rows[at]['before'])} before, "
             f"{duration(rows[at]['after'])} now"
             for at in there
@@ -53,13 +53,13 @@ def changes(comparison: Comparison) -> Figure | None:
             values,
             there,
             "%{customdata}<br>%{x:+.1f} %<extra></extra>",
-            customdata=told,
+            customdata=texts,
         )
         bar = {"type": "data", "symmetric": False, "array": reach[0], "arrayminus": reach[1]}
         data.append(merged(point, {"error_x": {**bar, "color": colour(role), "thickness": 2}}))
     layout = {
         "xaxis": {
-            "title": {"text": "change, %; bars: 95 % certain"},
+            "title": {"text": "change in %, with 95 % confidence intervals"},
             "showgrid": True,
             "zeroline": True,
         },
@@ -100,10 +100,10 @@ def step_distribution(comparison: Comparison) -> Figure | None:
         rows.append((f"{share} %", *(_quantile(values, share / 100) for values in (old, new))))
     schema = derived(
         "step_distribution",
-        "so many of the steps took at most so long; without the first step of each epoch",
+        "distribution of step times, without the first step of each epoch",
         [
             ("steps", "text", "share of the steps"),
-            ("before_ns", "float", "in the other run"),
+            ("before_ns", "float", "in the baseline"),
             ("now_ns", "float", "in this run"),
         ],
     )
@@ -119,7 +119,7 @@ def step_distribution(comparison: Comparison) -> Figure | None:
     return Figure(
         "step_distribution",
         "Step times",
-        "How many of the steps took at most so long: the further left, the faster.",
+        "Share of the steps that took at most this long; further left is faster.",
         [View("Steps", data, layout)],
         Table(schema, rows),
         height=300,
@@ -170,7 +170,7 @@ def call_changes(comparison: Comparison) -> Figure | None:
     return Figure(
         "call_changes",
         "Calls and regions",
-        "Change of the sum of durations. One run each: small changes may be noise.",
+        "Change of the sum of durations. Their noise is unknown: small changes may mean nothing.",
         [View("Time", data, layout, names)],
         table,
         height=height_of(len(rows)),

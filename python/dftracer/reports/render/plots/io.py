@@ -85,20 +85,24 @@ def timeline(report: Report) -> Figure | None:
     views.append(_by_category("Events", "events/s", x, length / 1e9, parts))
     cats = _largest(rows, "cat", "busy_ns")
     parts = [(name, role, sums_of("busy_ns", cats)) for name, role, cats in _series(cats, classes)]
-    views.append(_by_category("In flight", "open at a time", x, length, parts))
+    views.append(_by_category("In flight", "open at the same time", x, length, parts))
     axis = {
         "xaxis": {"title": {"text": f"time since the first event, {unit}"}, "range": [0, x[-1]]}
     }
     schema = derived(
         "timeline",
-        "time cut into equal pieces, all categories together",
+        "equal intervals of time, all categories together",
         [
-            ("start_ns", "int", "beginning of the piece, from the first event on"),
-            ("dur_ns", "int", "its length; of the first, from the first event on"),
-            ("events", "int", "that began in it"),
-            ("read_bytes", "int", "of files, read: spread evenly over each call's time"),
+            ("start_ns", "int", "beginning of the interval, since the first event"),
+            ("dur_ns", "int", "its length; the first one starts at the first event"),
+            ("events", "int", "events that began in it"),
+            (
+                "read_bytes",
+                "int",
+                "bytes read from files, spread evenly over the time of each call",
+            ),
             ("write_bytes", "int", "written, likewise"),
-            ("busy_ns", "int", "sum of the parts of spans that lie in it"),
+            ("busy_ns", "int", "time of spans in the interval"),
         ],
     )
     numbers = zip(sums("ops"), moved["read"], moved["write"], sums("busy_ns"))
@@ -107,7 +111,7 @@ def timeline(report: Report) -> Figure | None:
     return Figure(
         "timeline",
         "Activity over time",
-        f"Of all processes together, in pieces of {duration(length)}.",
+        f"All processes together, in intervals of {duration(length)}.",
         [View(v.label, v.data, merged(axis, {"hovermode": "x unified"}, v.layout)) for v in views],
         table,
         origin=origin,
@@ -115,7 +119,7 @@ def timeline(report: Report) -> Figure | None:
 
 
 def _io_categories(report: Report) -> frozenset[str]:
-    """Those whose bytes are I/O: what goes through pipes and the like is not."""
+    """Categories whose bytes are I/O on files, not on pipes and the like."""
     return frozenset(row["cat"] for row in report.table("layers") if row["class"] == "io")
 
 
@@ -129,7 +133,7 @@ def _bandwidth(x: Sequence[float], length: int, moved: dict[str, list[int]]) -> 
             x,
             _held([value / scale for value in values]),
             "%{text}",
-            text=_told([rate(value) for value in values]),
+            text=_hover_texts([rate(value) for value in values]),
         )
         for key, values in rates.items()
         if any(values)
@@ -171,8 +175,8 @@ def _by_category(
     data = []
     for part, role, values in parts:
         shown = [value / per for value in values]
-        told = _told([count(float(f"{value:.3g}")) for value in shown])
-        data.append(area(part, role, x, _held(shown), "%{text}", text=told))
+        texts = _hover_texts([count(float(f"{value:.3g}")) for value in shown])
+        data.append(area(part, role, x, _held(shown), "%{text}", text=texts))
     return View(name, data, {"yaxis": {"title": {"text": axis}}})
 
 
@@ -189,7 +193,7 @@ def calls(report: Report) -> Figure | None:
         amounts = [
             duration(row[column]) if timed else counted(row[column], "call") for row in ordered
         ]
-        told = [f"{label(name, 90)}<br>{amount}" for name, amount in zip(names, amounts)]
+        texts = [f"{label(name, 90)}<br>{amount}" for name, amount in zip(names, amounts)]
         data = []
         # The legend has the order of the classes, not that of the bars.
         for klass in (*CLASSES, "other"):
@@ -201,7 +205,7 @@ def calls(report: Report) -> Figure | None:
                         klass,
                         _rounded([ordered[at][column] / scale for at in there]),
                         there,
-                        [told[at] for at in there],
+                        [texts[at] for at in there],
                     )
                 )
         layout = {
@@ -214,11 +218,11 @@ def calls(report: Report) -> Figure | None:
     return Figure(
         "calls",
         "Calls and regions",
-        "Sums of durations: spans inside of spans, and those of several threads, count each.",
+        "Sums of durations: nested and parallel spans each count.",
         views,
         report.table("calls"),
         height=height_of(len(rows)),
-        notes=[f"{counted(left, 'further name')} in the table only"] if left > 0 else [],
+        notes=[f"{counted(left, 'more name')} in the table"] if left > 0 else [],
     )
 
 
@@ -233,8 +237,8 @@ def latencies(report: Report) -> Figure | None:
         return None
     y = list(range(len(rows)))
     names = [_call_name(row) for row in rows]
-    points = [("half below", "p50_ns", "p50"), ("90 % below", "p90_ns", "p90")]
-    points += [("99 % below", "p99_ns", "p99"), ("longest", "max_ns", "longest")]
+    points = [("median", "p50_ns", "p50"), ("90th percentile", "p90_ns", "p90")]
+    points += [("99th percentile", "p99_ns", "p99"), ("longest", "max_ns", "longest")]
     times = LogTimes([row[column] for row in rows for _, column, _ in points])
     line: dict[str, Any] = {
         "type": "scatter",
@@ -254,8 +258,10 @@ def latencies(report: Report) -> Figure | None:
     shapes = ("circle", "square", "diamond", "triangle-right")
     for (name, column, role), shape in zip(points, shapes):
         values = [times.place(row[column]) for row in rows]
-        told = [f"{label(names[at], 90)}<br>{duration(rows[at][column])}" for at in y]
-        mark = dots(name, role, values, y, f"%{{customdata}}<extra>{name}</extra>", customdata=told)
+        texts = [f"{label(names[at], 90)}<br>{duration(rows[at][column])}" for at in y]
+        mark = dots(
+            name, role, values, y, f"%{{customdata}}<extra>{name}</extra>", customdata=texts
+        )
         data.append(merged(mark, {"marker": {"symbol": shape, "size": 9}}))
     layout = {
         "xaxis": merged(times.axis(), {"title": {"text": "duration of one call"}}),
@@ -263,22 +269,22 @@ def latencies(report: Report) -> Figure | None:
     }
     schema = derived(
         "latencies",
-        "how long the calls took that took the most time; percentiles are right to 3 %",
+        "durations of the calls that took the most time; percentiles are accurate to 3 %",
         [
             ("cat", "text", "the category"),
-            ("name", "text", "of the call"),
+            ("name", "text", "name of the call"),
             ("count", "int", "how many"),
             ("min_ns", "int", "the shortest"),
-            ("p50_ns", "int", "half were shorter"),
-            ("p90_ns", "int", "nine in ten were shorter"),
-            ("p99_ns", "int", "99 in a hundred were shorter"),
+            ("p50_ns", "int", "the median"),
+            ("p90_ns", "int", "the 90th percentile"),
+            ("p99_ns", "int", "the 99th percentile"),
             ("max_ns", "int", "the longest"),
         ],
     )
     columns = [column.name for column in schema.columns]
     return Figure(
         "latencies",
-        "How long one call takes",
+        "Duration of a call",
         "From the median to the longest call, on a logarithmic axis.",
         [View("Duration", data, layout, names)],
         Table(schema, [tuple(row[column] for column in columns) for row in rows]),
@@ -326,7 +332,7 @@ def sizes(report: Report) -> Figure | None:
             "barmode": "group",
             "bargap": 0.15,
             "xaxis": {
-                "title": {"text": "bytes moved by one call, from ..."},
+                "title": {"text": "bytes per call, from ..."},
                 "tickmode": "array",
                 "tickvals": list(range(len(bins))),
                 "ticktext": names,
@@ -336,8 +342,8 @@ def sizes(report: Report) -> Figure | None:
         views.append(View(view, data, layout))
     return Figure(
         "sizes",
-        "How much one call moves",
-        "Transfers by size, in powers of two. Many small ones cost more than few large ones.",
+        "Size of a transfer",
+        "Transfers by size, in powers of two. Many small ones cost more than a few large ones.",
         views,
         report.table("sizes"),
         height=300,
@@ -345,7 +351,7 @@ def sizes(report: Report) -> Figure | None:
 
 
 def _without_gaps(bins: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """A class that nothing is in has its place on the axis all the same."""
+    """An empty class has its place on the axis as well."""
     found: list[tuple[int, int]] = []
     for lower, upper in bins:
         while found and 0 < found[-1][1] < lower:
@@ -380,7 +386,7 @@ def files(report: Report) -> Figure | None:
             if there:
                 data.append(
                     row_bars(
-                        pattern if pattern != "other" else "mapped, unknown or no transfers",
+                        pattern if pattern != "other" else "mapped, unknown or no transfer",
                         pattern,
                         _rounded([weight(rows[at]) / scale for at in there]),
                         there,
@@ -398,7 +404,7 @@ def files(report: Report) -> Figure | None:
     return Figure(
         "files",
         "Costliest files",
-        "The files that took the most time, coloured by how they are accessed.",
+        "The files that took the most time, coloured by access pattern.",
         views,
         table,
         height=height_of(most),
@@ -425,11 +431,11 @@ def _largest(rows: Sequence[dict[str, Any]], key: str, column: str) -> list[str]
 
 
 def _held(values: Sequence[float]) -> list[float]:
-    """The last piece reaches to its end."""
+    """The last interval reaches to its end."""
     return _rounded([*values, values[-1]])
 
 
-def _told(values: Sequence[str]) -> list[str]:
+def _hover_texts(values: Sequence[str]) -> list[str]:
     return [*values, values[-1]]
 
 

@@ -1,4 +1,4 @@
-"""Figures of processes: what overlaps, when each was busy, and who is slower than the others."""
+"""Figures of processes: overlap, activity over time, and slow ranks and workers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def overlap(report: Report) -> Figure | None:
     scale, unit = axis_scale(max(_lifetime(row) for row in shown) or 1)
     parts: list[tuple[str, str, Callable[[dict[str, Any]], int]]] = [
         ("I/O, not hidden", "unhidden", lambda row: row["unhidden_io_ns"] or 0),
-        ("I/O behind compute", "hidden", lambda row: row["hidden_io_ns"] or 0),
+        ("I/O hidden by compute", "hidden", lambda row: row["hidden_io_ns"] or 0),
         ("compute alone", "compute", lambda row: row["compute_ns"] - (row["hidden_io_ns"] or 0)),
         ("neither", "other", neither),
     ]
@@ -61,19 +61,17 @@ def overlap(report: Report) -> Figure | None:
     return Figure(
         "overlap",
         "I/O and compute",
-        "Exact: unions and intersections of intervals, of all threads of a process.",
+        "Exact intervals, over all threads of a process.",
         [View("Time", data, layout, _without_hosts(rows_of))],
         report.table("processes"),
         height=height_of(len(shown)),
-        notes=[f"{counted(left, 'process', 'processes')} with less I/O that is not hidden"]
-        if left
-        else [],
+        notes=[f"{counted(left, 'process', 'processes')} with less unhidden I/O"] if left else [],
         origin=start_of(report),
     )
 
 
 def _without_hosts(names: Sequence[str]) -> list[str]:
-    """For a narrow window, where that is enough to tell them apart."""
+    """For a narrow window, if the short names are still different."""
     short = [name.partition(" on ")[0] for name in names]
     return short if len(set(short)) == len(short) else list(names)
 
@@ -90,9 +88,9 @@ def neither(row: dict[str, Any]) -> int:
 
 # The hue is that of the class, as in the other plots.
 MEASURES = (
-    ("I/O", "io_ns", "io", "share of the time in which I/O was going on"),
-    ("I/O not hidden", "unhidden_io_ns", "io", "share of the time with I/O and without compute"),
-    ("Compute", "compute_ns", "compute", "share of the time in which the process computed"),
+    ("I/O", "io_ns", "io", "share of the time with I/O"),
+    ("I/O not hidden", "unhidden_io_ns", "io", "share of the time with I/O but no compute"),
+    ("Compute", "compute_ns", "compute", "share of the time with compute"),
     ("Bytes", "bytes", "io", "bytes moved"),
 )
 
@@ -157,11 +155,11 @@ def heat(report: Report) -> Figure | None:
     return Figure(
         "heat",
         "Processes over time",
-        "One row a process; the darker or brighter, the busier.",
+        "One row per process; a stronger colour means busier.",
         views,
         _heat_table(sums, names, origin),
         height=height_of(len(labels), 22 if len(labels) <= 24 else 14 if len(labels) <= 45 else 4),
-        notes=[f"{others:,} processes with less to show are one row"] if others else [],
+        notes=[f"{others:,} less busy processes share one row"] if others else [],
         origin=origin,
     )
 
@@ -209,7 +207,7 @@ def _every(labels: Sequence[str]) -> int:
 
 
 def _numbered(labels: list[str]) -> dict[str, Any]:
-    """Of too many rows every so many is named."""
+    """With too many rows, only every nth is named."""
     every = _every(labels)
     axis = named_rows(labels)
     kept = {key: axis[key][::every] for key in ("tickvals", "ticktext")}
@@ -220,7 +218,7 @@ HEAT_SUMS = ("io_ns", "unhidden_io_ns", "compute_ns", "ops", "bytes")
 
 
 def _heat_sums(table: Table) -> dict[int, dict[str, int]]:
-    """By process; and where the piece with the most I/O begins."""
+    """By process; and where its interval with the most I/O begins."""
     places = [(name, table.columns.index(name)) for name in HEAT_SUMS]
     who, begin, io = (table.columns.index(name) for name in ("process", "start_ns", "io_ns"))
     found: dict[int, dict[str, int]] = {}
@@ -238,16 +236,16 @@ def _heat_sums(table: Table) -> dict[int, dict[str, int]]:
 def _heat_table(sums: dict[int, dict[str, int]], names: dict[int, str], origin: int) -> Table:
     schema = derived(
         "heat",
-        "one row a process: the sums of its row, and when it did the most I/O",
+        "one row per process: its totals, and when it did the most I/O",
         [
             ("process", "int", "its number in this report"),
             ("name", "text", "rank, role and pid"),
             ("io_ns", "int", "time in which at least one I/O call was open"),
-            ("unhidden_io_ns", "int", "I/O without computing"),
+            ("unhidden_io_ns", "int", "I/O while no thread computed"),
             ("compute_ns", "int", "time in which at least one thread computed"),
             ("ops", "int", "I/O calls"),
             ("bytes", "int", "read and written"),
-            ("busiest_ns", "int", "the piece of time with the most I/O, from the first event on"),
+            ("busiest_ns", "int", "the interval with the most I/O, since the first event"),
         ],
     )
     rows = []
@@ -285,7 +283,7 @@ def stragglers(report: Report) -> Figure | None:
             )
     layout = {
         "xaxis": {
-            "title": {"text": "times the median of its kind"},
+            "title": {"text": "ratio to the median of its kind"},
             "showgrid": True,
             # Wide enough that a difference of two percent looks like one.
             "range": [min(0.5, 0.95 * least), max(1.5, 1.05 * most)],
@@ -305,8 +303,8 @@ def stragglers(report: Report) -> Figure | None:
     }
     return Figure(
         "stragglers",
-        "Each beside the median of its kind",
-        "A point is a process. All at 1 is balanced; one far to the right holds up the others.",
+        "Compared with the median of its kind",
+        "Each point is a process. 1 is the median; a point far to the right delays the others.",
         [View("Ratio", data, layout, rows_of)],
         report.table("stragglers"),
         height=height_of(len(groups), 44),

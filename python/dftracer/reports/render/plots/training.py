@@ -1,4 +1,4 @@
-"""Figures of what a training did: epochs, steps, and operations of PyTorch."""
+"""Figures of training: epochs, steps, and PyTorch operations."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def epochs(report: Report) -> Figure | None:
     for part, values in _parts(rows, EPOCH_COLUMNS).items():
         hover = f"%{{customdata}}<extra>{EPOCH_PARTS[part]}</extra>"
         width = {"width": 0.5} if len(names) < 6 else {}
-        told = [f"epoch {name}<br>{duration(value)}" for name, value in zip(names, values)]
+        texts = [f"epoch {name}<br>{duration(value)}" for name, value in zip(names, values)]
         spent.append(
             bars(
                 EPOCH_PARTS[part],
@@ -54,12 +54,12 @@ def epochs(report: Report) -> Figure | None:
                 range(len(rows)),
                 _scaled(values, scale),
                 hover,
-                customdata=told,
+                customdata=texts,
                 **width,
             )
         )
         whole = [value / max(row["dur_ns"], 1) for value, row in zip(values, rows)]
-        told = [f"epoch {name}<br>{percent(share)}" for name, share in zip(names, whole)]
+        texts = [f"epoch {name}<br>{percent(share)}" for name, share in zip(names, whole)]
         shares.append(
             bars(
                 EPOCH_PARTS[part],
@@ -67,7 +67,7 @@ def epochs(report: Report) -> Figure | None:
                 range(len(rows)),
                 _rounded([100 * share for share in whole]),
                 hover,
-                customdata=told,
+                customdata=texts,
                 **width,
             )
         )
@@ -75,7 +75,8 @@ def epochs(report: Report) -> Figure | None:
     return Figure(
         "epochs",
         "Epochs",
-        "What each epoch's time went to" + (f", mean of {ranks} processes." if ranks > 1 else "."),
+        "Where the time of each epoch went"
+        + (f", mean of {ranks} processes." if ranks > 1 else "."),
         [
             View("Time", spent, merged(axis, {"yaxis": {"title": {"text": unit}}})),
             View("Share", shares, merged(axis, {"yaxis": {"title": {"text": "%"}}})),
@@ -99,7 +100,7 @@ def steps(report: Report) -> Figure | None:
     data = []
     for part, values in _parts(shown).items():
         hover = f"%{{customdata}}<extra>{PARTS[part]}</extra>"
-        told = [f"{name}<br>{duration(value)}" for name, value in zip(names, values)]
+        texts = [f"{name}<br>{duration(value)}" for name, value in zip(names, values)]
         data.append(
             bars(
                 PARTS[part],
@@ -107,7 +108,7 @@ def steps(report: Report) -> Figure | None:
                 range(0, len(rows), each),
                 _scaled(values, scale),
                 hover,
-                customdata=told,
+                customdata=texts,
                 width=each,
                 offset=0,
             )
@@ -134,7 +135,7 @@ def steps(report: Report) -> Figure | None:
         "barmode": "stack",
         "bargap": 0,
         "shapes": lines,
-        "xaxis": {"title": {"text": "step, in the order of the run"}},
+        "xaxis": {"title": {"text": "step, in order"}},
         "yaxis": {"title": {"text": unit}},
     }
     # A first step that takes a hundred times as long would leave nothing to be seen of the rest.
@@ -146,11 +147,11 @@ def steps(report: Report) -> Figure | None:
         views.append(View("Without the longest", data, cut))
     notes = []
     if each > 1:
-        notes.append(f"each bar is the mean of {each} of {len(rows):,} steps in a row")
+        notes.append(f"each bar is the mean of {each} consecutive steps of {len(rows):,}")
     return Figure(
         "steps",
         "Steps",
-        "What each step's time went to; dotted lines are where an epoch begins.",
+        "Where the time of each step went; dotted lines mark the beginning of an epoch.",
         views,
         table,
         height=320,
@@ -176,7 +177,7 @@ def torch_operations(report: Report) -> Figure | None:
             there = [at for at, name in enumerate(top) if name in spent]
             data.append(
                 row_bars(
-                    phase or "phase not known",
+                    phase or "unknown phase",
                     role,
                     _scaled([spent[top[at]] for at in there], scale),
                     there,
@@ -192,16 +193,16 @@ def torch_operations(report: Report) -> Figure | None:
     return Figure(
         "torch_ops",
         "PyTorch operations",
-        "The operations of the model that took the most time.",
+        "The operations that took the most time.",
         [View("Time", data, layout, top)],
         table,
         height=height_of(len(top)),
-        notes=[f"{counted(left, 'further operation')} in the table only"] if left > 0 else [],
+        notes=[f"{counted(left, 'more operation')} in the table"] if left > 0 else [],
     )
 
 
 def _mean_over_processes(table: Table, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """One row an epoch or a step, in the order of time: the ranks of a job do them together."""
+    """One row per epoch or step, in order of time: the ranks of a job do them together."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in sorted(table, key=lambda row: (row["start_ns"] or 0, row["process"] or 0)):
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)
@@ -222,7 +223,7 @@ def _mean(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _parts(
     rows: Sequence[dict[str, Any]], columns: dict[str, str] = PART_COLUMNS
 ) -> dict[str, list[float]]:
-    """The values of each part that is there at all."""
+    """The values of each part that occurs."""
     found = {part: [row[column] or 0 for row in rows] for part, column in columns.items()}
     return {part: values for part, values in found.items() if any(values)}
 
