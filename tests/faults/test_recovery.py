@@ -333,7 +333,7 @@ def test_truncated_at_every_page(tmp_path: Path, dead: Path) -> None:
     for path in traces.files(tmp_path / "d"):
         traces.read(path, open_parents=True)
     done = command("recover", dead.parent)
-    assert "1 spool finished" in done.stdout
+    assert "1 spool completed" in done.stdout
     assert_exactly(left_in(dead.parent), {0: 100})
 
 

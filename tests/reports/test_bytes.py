@@ -146,7 +146,7 @@ def test_a_sum_with_unknown_parts_says_so(tmp_path: Path) -> None:
     report = reports.load(tmp_path)
     overview = row(report, "overview")
     assert (overview["read_bytes"], overview["read_unknown"]) == (4096, 1)
-    assert "the bytes of 1 call that do not tell them (fscanf)" in overview["not_traced"]
+    assert "the bytes of 1 call with unknown sizes (fscanf)" in overview["not_traced"]
     assert "read ≥ 4.1 KB" in "\n".join(summarise(report))
     shown = dftracer("stats", tmp_path, cwd=tmp_path).stdout
     assert "≥ 4.1 KB" in shown

@@ -144,7 +144,7 @@ def test_a_merged_file_of_several_runs_tells_of_them_and_is_not_cut(
     merged = merge(tmp_path / "all.pfw", *sorted(two.iterdir()))
     capsys.readouterr()
     assert [row["processes"] for row in reports.load(merged).runs] == [1, 2]
-    with pytest.raises(DFTracerError, match="this file holds several runs"):
+    with pytest.raises(DFTracerError, match="this file contains several runs"):
         reports.load(merged, run="latest")
 
 

@@ -1,4 +1,4 @@
-"""Reports: where the time of a traced job went. `load(paths)` gives all tables of one.
+"""Reports: where the time of a traced job went. `load(paths)` returns all tables.
 
 from dftracer import reports
 report = reports.load("traces/")
@@ -23,12 +23,11 @@ def load(
     cluster: str | None = None,
     run: str | None = None,
 ) -> Report:
-    """The report of trace files, or of directories that hold some.
+    """The report of trace files, or of directories of trace files.
 
     threads: 0 is one per core. cluster: local:N for N worker processes on this machine, or the
-    address of a Dask scheduler, with TLS as Dask is configured; the tables are the same. run: of
-    traces of several runs, "latest", the number of one, or the beginning of its id; without it, all
-    are added up.
+    address of a Dask scheduler, with TLS as Dask is configured; the tables are the same. run: only
+    one run: "latest", its number, or the beginning of its id (default: all runs added up).
     """
     from dftracer.reports.engine import make_report
     from dftracer.trace.runs import choose

@@ -1,8 +1,8 @@
-"""The partial tables of a report from several processes, here or in a Dask cluster.
+"""Makes the partial tables of a report in several processes, here or in a Dask cluster.
 
-A task is a block: some neighbouring trace files, read by one process into a store of its own. Its
-partial tables come back as Parquet and are added to those of the others; sql/final does the rest,
-as in one process. A task whose process dies is done again by another.
+A task is a block: consecutive trace files, read by one process into its own store. Its partial
+tables are returned as Parquet and added up; sql/final does the rest, as in one process. A task
+whose process dies is repeated by another.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dftracer.errors import DFTracerError
 from dftracer.reports.store import Shifts, Store
 
 INSTALL = "Dask is not installed: pip install 'pydftracer[report,dask]'"
-# Bytes of trace files that are worth a task.
+# Bytes of trace files per task.
 BLOCK = 64 << 20
 RETRIES = 3
 MOST_PROCESSES = 1024
@@ -32,7 +32,7 @@ class Tls(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """What `--cluster` names: a number of processes here, or the address of a Dask scheduler."""
+    """The value of `--cluster`: local processes, or the address of a Dask scheduler."""
 
     address: str
     processes: int = 0
@@ -44,7 +44,7 @@ class Cluster(NamedTuple):
             return None
         return (
             f"{self.address}: without TLS, everyone who can reach this scheduler can run code on "
-            "its workers and here; see docs/report.md"
+            "its workers and on this machine; see docs/report.md"
         )
 
 
@@ -52,7 +52,7 @@ def parse(address: str, tls: Tls | None = None) -> Cluster:
     kind, _, number = address.partition(":")
     if kind != "local":
         if tls is not None and not address.startswith("tls://"):
-            raise DFTracerError(f"{address}: TLS files are for an address that begins with tls://")
+            raise DFTracerError(f"{address}: TLS files need an address that begins with tls://")
         return Cluster(address, tls=tls)
     if tls is not None:
         raise DFTracerError("--cluster local:N uses no network and needs no TLS files")
@@ -65,7 +65,7 @@ def parse(address: str, tls: Tls | None = None) -> Cluster:
 
 
 def blocks(files: Sequence[Path], workers: int = 1) -> list[tuple[int, list[Path]]]:
-    """Neighbouring files, and the number of the first one; some blocks per worker, none too
+    """Consecutive files, and the number of the first one; some blocks per worker, none too
     large."""
     sizes = [file.stat().st_size if file.exists() else 0 for file in files]
     limit = min(BLOCK, max(sum(sizes) // (2 * workers), 1))
@@ -83,7 +83,7 @@ def blocks(files: Sequence[Path], workers: int = 1) -> list[tuple[int, list[Path
 def make_block(
     first: int, files: Sequence[str], every: Sequence[str], shifts: Shifts
 ) -> tuple[Any, Any]:
-    """On a worker: the partial tables of a block, and what of it could not be read."""
+    """In a worker: the partial tables of a block, and what could not be read."""
     with Store(threads=1) as store:
         named = [Path(file) for file in every]
         store.add_block([Path(file) for file in files], first, named, shifts)
@@ -152,6 +152,8 @@ def _client(cluster: Cluster) -> Iterator[tuple[Any, int]]:
         if cluster.address.startswith("tls://") and cluster.tls is None:
             text += " (are --tls-ca-file, --tls-cert and --tls-key missing?)"
         address = cluster.address
-        raise DFTracerError(f"{address}: no Dask scheduler there: {text}", exit_code=1) from None
+        raise DFTracerError(
+            f"{address}: cannot connect to a Dask scheduler: {text}", exit_code=1
+        ) from None
     with client:
         yield client, max(len(client.scheduler_info()["workers"]), 1)

@@ -1,4 +1,4 @@
-"""The workers that feed a training process: how often they were started, and what that cost."""
+"""DataLoader workers: how often they were started, and how long steps waited for that."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Start:
-    """Some workers, started together, and the step that waited for the first of them."""
+    """Workers that were started together, and the step that waited for the first of them."""
 
     parent: int
     workers: int
-    step_ns: int | None  # beginning of that step; none if no step waited
-    waited_ns: int  # time of that step in fetching, before the first worker began its first item
+    step_ns: int | None  # beginning of that step; None if no step waited
+    waited_ns: int  # fetch time of that step before the first worker began its first item
 
 
 def starts(processes: Iterable[Row], steps: Iterable[Row]) -> list[Start]:
-    """Every time that a training process started workers for its steps, in the order of time."""
+    """Every start of workers by a training process for its steps, in order of time."""
     by_process: dict[int, list[Row]] = {}
     for step in steps:
         by_process.setdefault(step["process"], []).append(step)
@@ -37,7 +37,7 @@ def starts(processes: Iterable[Row], steps: Iterable[Row]) -> list[Start]:
 
 
 def waits(found: Iterable[Start]) -> dict[tuple[int, int], int]:
-    """What steps, by their process and beginning, waited for workers that had just been started."""
+    """How long steps, by process and beginning, waited for newly started workers."""
     made: dict[tuple[int, int], int] = {}
     for start in found:
         if start.step_ns is not None:
@@ -47,7 +47,7 @@ def waits(found: Iterable[Start]) -> dict[tuple[int, int], int]:
 
 
 def at_a_time(processes: Iterable[Row]) -> int:
-    """How many workers lived at the same time, at most."""
+    """The maximum number of workers that lived at the same time."""
     moments = []
     for process in processes:
         if process["role"] == "worker" and process["first_ns"] is not None:
@@ -60,7 +60,7 @@ def at_a_time(processes: Iterable[Row]) -> int:
 
 
 def _generations(workers: Sequence[Row]) -> list[list[Row]]:
-    """Workers that were started after another one had ended are new ones."""
+    """Groups workers: those started after another one had ended form a new group."""
     found: list[list[Row]] = []
     for worker in sorted(workers, key=lambda worker: worker["first_ns"] or 0):
         ended = min((other["last_ns"] or 0 for other in found[-1]), default=0) if found else None
@@ -76,7 +76,7 @@ def _start(parent: int, workers: Sequence[Row], steps: Sequence[Row]) -> Start |
     first = min(worker["first_ns"] or 0 for worker in workers)
     last = max(worker["last_ns"] or 0 for worker in workers)
     fed = [s for s in steps if s["start_ns"] < last and first < s["start_ns"] + s["dur_ns"]]
-    # Others may join them later: those of another loader.
+    # Workers of another loader may start later.
     count = sum(ready is None or (worker["first_ns"] or 0) <= ready for worker in workers)
     for step in fed:
         if ready is not None and 0 < ready - step["start_ns"] <= step["dur_ns"]:

@@ -18,9 +18,9 @@ from dftracer.trace.stream import Damage
 if TYPE_CHECKING:
     from dftracer.reports.cluster import Cluster
 
-# Categories of calls, which are recorded without a word from the program.
+# Categories of intercepted calls, which need no annotation.
 _CALLS = re.compile(r"(POSIX|STDIO)( pipe| lock)?$")
-# What the kernel calls a queue of io_uring.
+# Name of an io_uring queue in /proc.
 RING = "anon_inode:[io_uring]"
 
 
@@ -61,7 +61,7 @@ def _joined(damages: Sequence[Damage]) -> Damage:
 
 
 def _unseen_bytes(tables: dict[str, Table], facts: dict[str, Any]) -> list[str]:
-    """What moves bytes and cannot be counted."""
+    """I/O whose bytes cannot be counted."""
     texts = []
     mapped = sum(1 for file in tables["files"] if file["mapped_bytes"] and "/" in file["fname"])
     if facts["mapped_bytes"]:
@@ -71,17 +71,17 @@ def _unseen_bytes(tables: dict[str, Table], facts: dict[str, Any]) -> list[str]:
         )
     rings = any(call["name"] == "io_uring_setup" for call in tables["calls"])
     if rings or any(file["fname"] == RING for file in tables["files"]):
-        texts.append("what was read and written through io_uring")
+        texts.append("I/O through io_uring")
     unknown = [call for call in tables["calls"] if call["class"] == "io" and call["unknown"]]
     if unknown:
         names = ", ".join(call["name"] for call in unknown[:3])
         number = sum(call["unknown"] for call in unknown)
-        texts.append(f"the bytes of {counted(number, 'call')} that do not tell them ({names})")
+        texts.append(f"the bytes of {counted(number, 'call')} with unknown sizes ({names})")
     return texts
 
 
 def _say_what_is_missing(tables: dict[str, Table]) -> None:
-    """Fills not_traced: a column of the overview that takes a look at the other tables."""
+    """Fills not_traced, a column of the overview that depends on the other tables."""
     overview = tables["overview"]
     facts = overview.dicts()[0]
     classes = set(tables["layers"].column("class"))
@@ -90,18 +90,18 @@ def _say_what_is_missing(tables: dict[str, Table]) -> None:
         texts.append("no events at all")
     else:
         if "io" not in classes:
-            texts.append("no I/O calls (recorded by `dftracer run`, or in FUNCTION mode)")
-        # A program without annotations does not lack compute regions.
+            texts.append("no I/O calls (use `dftracer run` or FUNCTION mode)")
+        # Compute regions are not missing in a program without annotations.
         annotated = any(not _CALLS.match(cat or "") for cat in tables["layers"].column("cat"))
         if "compute" not in classes and annotated:
-            texts.append("no compute regions (annotate with ai, or `dftracer run --torch`)")
+            texts.append("no compute regions (annotate with ai, or use `dftracer run --torch`)")
         elif "compute" in classes and not tables["steps"].rows:
-            texts.append("no training steps (no event carries one)")
+            texts.append("no training steps (no event has a step)")
     texts += _unseen_bytes(tables, facts)
     if facts["lost"]:
-        texts.append(f"{facts['lost']:,} events that were lost while recording")
+        texts.append(f"{facts['lost']:,} lost events")
     if facts["damaged"]:
-        texts.append(f"{facts['damaged']:,} damaged places of the files")
+        texts.append(f"{facts['damaged']:,} damaged places in the files")
     _put(tables, "not_traced", "; ".join(texts) or None)
 
 

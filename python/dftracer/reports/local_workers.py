@@ -1,8 +1,8 @@
-"""The partial tables of a report from processes of this machine, for `--cluster local:N`.
+"""Makes the partial tables of a report in processes of this machine, for `--cluster local:N`.
 
 Each block is read by a process of its own, N at a time. Orders and tables are files in the scratch
-directory of the report, which only its user can enter. Nothing listens on a socket: a scheduler of
-Dask's on the loopback interface would run code for every user of the machine.
+directory of the report, which only its user can enter. Nothing listens on a socket: a Dask
+scheduler on the loopback interface would run code for every user of the machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dftracer.trace.stream import Damage
 
 _ORDERS = "orders.json"
 _OUTCOME = "outcome.json"
-# The package is found where this process found it, and nowhere else: not in the current directory.
+# The package is imported from where this process found it, not from the current directory.
 _START = (
     "import sys; sys.path[:] = sys.argv[2:]; "
     "from dftracer.reports.local_workers import work; work(sys.argv[1])"
@@ -35,7 +35,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class _Task:
-    """A block, and the process that reads it, if one does."""
+    """A block, and the process that reads it, if one is running."""
 
     def __init__(self, place: str, orders: dict[str, Any]) -> None:
         self.place = place
@@ -52,13 +52,13 @@ class _Task:
             self.child = _cleanup.start(
                 [sys.executable, "-c", _START, self.place, *sys.path],
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,  # its end is that of the process
+                stdout=subprocess.PIPE,  # closed when the process ends
                 stderr=errors,
             )
         return self.child
 
     def end(self) -> dict[str, Any] | None:
-        """What the process left; None if it died before it was done."""
+        """The outcome of the process; None if it died before it was done."""
         assert self.child is not None
         _cleanup.end(self.child)
         try:
@@ -148,8 +148,8 @@ def _load(store: Store, place: str, damages: list[dict[str, Any]]) -> None:
 
 
 def work(place: str) -> None:
-    """A process of its own: reads a block."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides, and ends its children
+    """Entry point of a worker process: reads a block."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it and ends its children
     with open(os.path.join(place, _ORDERS), encoding="utf-8") as file:
         orders = json.load(file)
     _die_with(orders["parent"])
@@ -171,7 +171,7 @@ def work(place: str) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """A parent that is killed cannot end its children."""
+    """A killed parent cannot end its children."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError):

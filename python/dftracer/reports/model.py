@@ -1,4 +1,4 @@
-"""What a report is: tables of plain rows, which become DataFrames, JSON, CSV, Parquet or a page."""
+"""A report: tables of plain rows, which become DataFrames, JSON, CSV, Parquet or a page."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dftracer.reports.schema import CLASSES, SCHEMAS, SPLIT, Column, Schema
 
 __all__ = ["CLASSES", "SCHEMAS", "SPLIT", "Column", "Report", "Schema", "Table"]
 
-# What a notebook shows of a table; the rest is one .df() away.
+# Rows that a notebook shows of a table; .df() has all of them.
 SHOWN = 50
 
 
 class Table:
-    """Rows of one schema, in their order."""
+    """Rows of one schema, in order."""
 
     def __init__(self, schema: Schema, rows: Sequence[tuple[Any, ...]] = ()) -> None:
         self.schema = schema
@@ -56,7 +56,7 @@ class Table:
         return [row[at] for row in self.rows]
 
     def df(self) -> Any:
-        """A pandas DataFrame; whole numbers stay whole even where some are missing."""
+        """A pandas DataFrame; integers stay integers even if some are missing."""
         import pandas as pd
 
         kinds = {"int": "Int64", "float": "float64", "bool": "boolean", "text": "object"}
@@ -78,17 +78,17 @@ class Table:
             f"<tr>{''.join(cell('td', value) for value in row)}</tr>" for row in self.rows[:SHOWN]
         )
         more = len(self.rows) - SHOWN
-        rest = f"<p>and {more:,} further rows</p>" if more > 0 else ""
+        rest = f"<p>… and {more:,} more rows</p>" if more > 0 else ""
         caption = f"<caption>{html.escape(self.name)}: {html.escape(self.schema.meaning)}</caption>"
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
 
 @dataclass
 class Report:
-    """All tables, each also as an attribute: `report.calls`, `report.findings`."""
+    """All tables of a report, also as attributes: `report.calls`, `report.findings`."""
 
     tables: dict[str, Table]
-    # The files that it is about, and what of them could not be read, as `dftracer.trace` tells it.
+    # The files that were read, and what could not be read (dftracer.trace.Damage).
     traces: list[str] = field(default_factory=list)
     damage: Any = None
 
@@ -100,14 +100,14 @@ class Report:
         if name in tables:
             found: Table = tables[name]
             return found
-        raise AttributeError(f"a report has no {name!r}: its tables are {', '.join(tables)}")
+        raise AttributeError(f"a report has no table {name!r}; its tables are {', '.join(tables)}")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.tables]
 
     @property
     def figures(self) -> Any:
-        """The plots of the page, by name."""
+        """The figures of the page, by name."""
         return importlib.import_module("dftracer.reports.render.figures").figures(self)
 
     def dicts(self) -> dict[str, list[dict[str, Any]]]:

@@ -18,9 +18,9 @@ KINDS = {"int": "bigint", "float": "double", "text": "varchar", "bool": "boolean
 
 
 def write_json(report: Report, to: TextIO, more: Mapping[str, Table] | None = None) -> None:
-    """An object with the traces, and each table as a list of objects; written as it comes.
+    """An object with the traces, and each table as a list of objects.
 
-    more: tables beside those of the report, such as a comparison's."""
+    more: tables beside those of the report, such as those of a comparison."""
     to.write('{"traces": ' + json.dumps(report.traces, ensure_ascii=False))
     for name, table in {**report.tables, **(more or {})}.items():
         to.write(f',\n"{name}": [')
@@ -35,7 +35,7 @@ def write_json(report: Report, to: TextIO, more: Mapping[str, Table] | None = No
 def write_csv(report: Report, directory: str, *, mode: int | None = None) -> None:
     place = _made(directory, file_mode(mode))
     for name, table in report.tables.items():
-        # Half a character, of bytes that are no UTF-8, has no place in a file of text.
+        # Names that are not UTF-8 contain surrogates, which cannot be encoded.
         with (
             _cleanup.replacing(place / f"{name}.csv") as part,
             create(
@@ -53,7 +53,7 @@ def write_parquet(report: Report, directory: str, *, mode: int | None = None) ->
         _duckdb.plain(scratch) as scratch_name,
         _duckdb.plain(str(place)) as target,
     ):
-        # Through JSON: a million rows as parameters of statements take minutes.
+        # Through JSON: a million rows as statement parameters take minutes.
         lines = os.path.join(scratch_name, "rows.json")
         for name, table in report.tables.items():
             with open(lines, "w", encoding="utf-8", errors="surrogatepass") as file:

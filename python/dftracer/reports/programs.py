@@ -1,4 +1,4 @@
-"""What a program is called, of its command line."""
+"""The name of a program, from its command line."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 INTERPRETERS = re.compile(r"(python|pypy|perl|ruby|node|Rscript|lua|julia|bash|dash|zsh|sh)[\d.]*")
 WRAPPERS = ("env", "nice", "nohup", "stdbuf", "timeout", "time", "taskset", "numactl", "setsid")
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-OPTION = re.compile(r"[-\d]")  # of a wrapper, or what it takes: nice -n 10
-WITH_VALUE = ("-W", "-X")  # options of interpreters that take the next word
+OPTION = re.compile(r"[-\d]")  # an option of a wrapper, or its value: nice -n 10
+WITH_VALUE = ("-W", "-X")  # options of interpreters with a value
 
 
 def program_name(command: str) -> str:
-    """Of `/usr/bin/python3 -u train.py --token x`: train.py."""
+    """For `/usr/bin/python3 -u train.py --token x`: train.py."""
     words = command.split()
     wrapped = False
     while words:

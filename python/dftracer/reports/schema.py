@@ -109,7 +109,7 @@ guessed bool whether only the times of the traces show that they belong together
 start_ns int when its first process began
 end_ns int when its last process ended
 dur_ns int end_ns - start_ns
-processes int that recorded
+processes int processes that recorded
 events int records of what they did
 command text command line of the process that began first
 """,
@@ -118,15 +118,15 @@ command text command line of the process that began first
         "one row per process",
         """
 process int its number in this report
-pid int the kernel's number
+pid int process id
 host text where it ran
-rank int of a parallel job
+rank int rank in a parallel job
 parent int process that started it; None if that did not record
 role text main, worker, or helper
 name text its name in the trace
 command text its command line
 events int records of what it did
-threads int that recorded
+threads int threads that recorded
 first_ns int when its first event began
 last_ns int when its last event ended
 ready_ns int when a worker began its first item
@@ -134,7 +134,7 @@ start_ns int when it began: its start record, or first event
 end_ns int when it ended: its end record, or last event
 life_ns int end_ns - start_ns
 timed_by text the records that these times come from
-run int see runs
+run int its number in `runs`
 busy_ns int life_ns without wait_ns and idle_ns
 lock_ns int time in which it waited for file locks, and for nothing else
 wait_ns int time in which it waited for its children, or on a pipe, socket or terminal
@@ -144,7 +144,7 @@ io_ns int time in which at least one of its I/O calls was open
 compute_ns int time in which at least one of its threads computed
 hidden_io_ns int time of I/O during which it computed
 unhidden_io_ns int io_ns - hidden_io_ns
-overlap_percent float hidden_io_ns of io_ns
+overlap_percent float hidden_io_ns / io_ns
 read_bytes int bytes of files that its I/O calls read; None if only calls of unknown size read
 write_bytes int the same, written
 ops int its I/O calls, on files
@@ -157,8 +157,8 @@ trace text the file
         "one row per host",
         """
 host text its name
-processes int that recorded there
-events int of these
+processes int processes that recorded there
+events int their events
 io_ns int sum over its processes
 compute_ns int sum over its processes
 read_bytes int bytes read
@@ -168,28 +168,28 @@ write_bytes int bytes written
     "layers": (
         "one row per category of events",
         """
-cat text the category
+cat text category
 class text what its time counts as: compute, communication, transfer, checkpoint, fetch, io or none
-events int how many
+events int number of events
 total_ns int sum of durations: nested and parallel spans count each
 union_ns int time in which at least one was open, summed over processes
-any_ns int time in which at least one process had an I/O call of it open; 0 if it is no I/O
+any_ns int time in which at least one process had an I/O call of it open; 0 if it is not I/O
 read_bytes int bytes read
 write_bytes int bytes written
 bandwidth float bytes read and written per second of any_ns
 files int files that they used
-processes int that have such events
+processes int processes with such events
 overlap_percent float part of union_ns during which the same process computed
 """,
     ),
     "calls": (
         "one row per name and category",
         """
-cat text the category
-name text of the call, region or operation
+cat text category
+name text name of the call, region or operation
 class text what its time counts as
 role text what the call does: read, write, copy, collect, open, close, map, sync, lock, ...
-count int how many
+count int number of events
 errors int calls that failed: errno was set, or the result of an I/O call was negative
 error_ns int sum of the durations of failed calls
 total_ns int sum of durations
@@ -211,20 +211,20 @@ mean_size float bytes per call, of the calls that moved any
         "how large the transfers of a call were; calls that moved nothing have lower = upper = 0",
         """
 direction text read, write, or copy (from one file to another)
-cat text the category
-name text of the call
+cat text category
+name text name of the call
 lower int smallest size in this row
 upper int smallest size above this row
 count int calls
-bytes int that they moved
+bytes int bytes that they moved
 total_ns int sum of their durations
 """,
     ),
     "latencies": (
         "how long calls took",
         """
-cat text the category
-name text of the call
+cat text category
+name text name of the call
 lower_ns int shortest duration in this row
 upper_ns int shortest duration above this row
 count int calls
@@ -233,12 +233,12 @@ count int calls
     "epochs": (
         "one row per epoch of a process that has steps",
         """
-process int see processes
-rank int of the process
+process int its number in `processes`
+rank int rank of the process
 epoch int its number; None if the trace does not number them
 start_ns int beginning of its first step
 dur_ns int until the end of its last step, or of the evaluation that follows it
-steps int in it
+steps int number of steps
 evaluation_ns int passes over the validation or test set, in it or after its last step
 """
         + SPLIT,
@@ -246,9 +246,9 @@ evaluation_ns int passes over the validation or test set, in it or after its las
     "steps": (
         "one row per training step of a process",
         """
-process int see processes
-rank int of the process
-epoch int that it belongs to
+process int its number in `processes`
+rank int rank of the process
+epoch int the epoch that it belongs to
 step int its number
 start_ns int when it began
 dur_ns int until the next one began, or until its last event ended
@@ -260,7 +260,7 @@ dur_ns int until the next one began, or until its last event ended
         """
 start_ns int beginning of the interval
 dur_ns int its length, a power of two
-cat text the category
+cat text category
 ops int events that began in it
 read_bytes int read, spread evenly over each call's time
 write_bytes int written, spread in the same way
@@ -270,7 +270,7 @@ busy_ns int time of spans in the interval; divided by dur_ns, how many were open
     "heat": (
         "the same intervals, by process",
         """
-process int see processes
+process int its number in `processes`
 start_ns int beginning of the interval
 dur_ns int its length
 io_ns int time in which at least one I/O call was open
@@ -302,7 +302,7 @@ random_ns int sum of the durations of random transfers
 pattern text sequential, strided, random, mixed, whole (one per pass), mapped, unknown, none
 extent_bytes int the highest offset reached
 reread_bytes int bytes read beyond the extent, at known offsets: at least this many were read twice
-processes int that used it
+processes int processes that used it
 """,
     ),
     "directories": (
@@ -322,10 +322,10 @@ write_bytes int bytes written
         """
 kind text small read, small write, metadata (moves no data), sync, lock, or failed
 place text file, or directory
-path text of the file or directory
+path text path of the file or directory
 files int files of this kind in the directory
 calls int such calls
-bytes int that they moved
+bytes int bytes that they moved
 total_ns int sum of their durations
 """,
     ),
@@ -333,8 +333,8 @@ total_ns int sum of their durations
         "ranks and workers compared with the median of their kind, slowest first",
         """
 kind text rank or worker
-process int see processes
-rank int of the process, or of the one that started the worker
+process int its number in `processes`
+rank int rank of the process, or of the one that started the worker
 measure text step time, own time, fetch time, compute time, item time, read bytes
 value int its own: nanoseconds (per step, per item) or bytes
 count int steps or items that it is the mean of
@@ -345,9 +345,9 @@ ratio float value / median
     "torch_ops": (
         "operations of PyTorch: compiled models, and torch.profiler",
         """
-name text of the operation
+name text name of the operation
 phase text forward, backward, or None
-count int how many
+count int number of events
 total_ns int sum of durations
 mean_ns float total_ns / count
 p99_ns int the 99th percentile, accurate to 1.6 %

@@ -1,9 +1,8 @@
-"""DuckDB over the reader's Arrow stream: partial tables of blocks of a trace, and their sums.
+"""DuckDB on the reader's Arrow stream: partial tables of blocks of a trace, and their totals.
 
-A block is one or more whole trace files. Its partial tables (`p_*`, made by sql/partial) hold
-counts, sums and disjoint rows, so that those of many blocks are added by the statements of
-sql/final, in any order, to the same numbers. A process is in one file, hence in one block: its
-intervals are too.
+A block is one or more whole trace files. Its partial tables (`p_*`, made by sql/partial) contain
+counts, sums and disjoint rows, so that the statements of sql/final can add those of many blocks in
+any order. A process is in one file and therefore in one block, and so are its intervals.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ PARTIALS = (
     *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
     *("files", "users", "torch_ops", "work", "costs", "evaluations", "moved"),
 )
-# Tables of a block that lead from its events to its steps, each made from those before it.
+# Tables of a block from its events to its steps, each made from the previous ones.
 STAGES = ("lanes", "marks", "trainers", "units", "windows")
 BY_PROCESS = ("times", "steps", "heat", "work", "evaluations", "moved")
 FINALS = (
     *("overview", "runs", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
     *("steps", "timeline", "heat", "files", "directories", "costs", "stragglers", "torch_ops"),
 )
-# Further lanes: in which a process waits for a lock, for a process that it began, or for the other
-# end, and in which it makes gradients.
+# More lanes: waiting for a lock, for a child process, for the other end of a pipe, and computing
+# gradients.
 LANES = {
     "lock": "cat in ('POSIX lock', 'STDIO lock')",
     "child": "cat in ('POSIX', 'STDIO') and class is null",
@@ -50,23 +49,23 @@ LANES = {
 Shifts = dict[tuple[str, str], int]
 PIECES = 240
 MOST = (1 << 63) - 1
-# Columns whose texts are kept apart, and where.
+# Text columns and the tables of their words.
 WORDS = {"cat": "cats", "name": "names", "fname": "fnames"}
-# Bytes of trace files from which their events are kept on disk.
+# Bytes of trace files above which their events are kept on disk.
 LARGE = 24 << 20
-# Spans that the sweep holds at a time, 16 bytes each; a single process may have more.
+# Spans in one sweep, 16 bytes each; a single process may have more.
 SWEPT = 16_000_000
-# Added to the code of a category: that of its calls on pipes and the like, and on locks.
+# Added to the code of a category for calls on pipes and the like, and on locks.
 PIPE = 1 << 30
 LOCK = 1 << 29
-# Calls on locks, and the commands of fcntl that are: F_GETLK, F_SETLK, F_SETLKW, and those of open
-# file descriptions.
+# Calls on locks, and the lock commands of fcntl: F_GETLK, F_SETLK, F_SETLKW, and those of open file
+# descriptions.
 LOCKS = "'flock', 'lockf', 'lockf64'"
 LOCK_COMMANDS = "5, 6, 7, 12, 13, 14, 36, 37, 38"
-# Bytes of a transfer below which it costs its latency, not its size.
+# Bytes of a transfer below which latency dominates its cost.
 SMALL = 16 << 10
 SYNCS = ("fsync", "fdatasync", "msync", "syncfs", "sync_file_range", "sync")
-# Added to the code of a name: that of the lives of generators.
+# Added to the code of a name for the lifetimes of generators.
 LIFE = 1 << 30
 
 TABLES = {
@@ -82,7 +81,7 @@ TABLES = {
 
 
 def piece_shift(first: int, last: int, pieces: int = PIECES) -> int:
-    """The k for which pieces of 2^k ns, at multiples of it, cover the time with so many at most."""
+    """The smallest k for which at most `pieces` intervals of 2^k ns cover the time."""
     shift = 0
     while (last >> shift) - (first >> shift) >= pieces:
         shift += 1
@@ -97,10 +96,10 @@ def statement(name: str, **values: int | str) -> str:
 
 
 class Store:
-    """Partial tables, in a database of its own that is gone afterwards."""
+    """Partial tables, in a temporary database of their own."""
 
     def __init__(self, threads: int = 0, memory: str = "500MB", parent: str | None = None) -> None:
-        """parent: the directory in which the database's own one is made."""
+        """parent: the directory for the temporary directory of the database."""
         self.threads = threads or len(os.sched_getaffinity(0))
         self.connection = _duckdb.connect(ordered=False)  # a trace has its own order, ts
         self.place = _cleanup.make_directory("dftracer-report-", parent)
@@ -135,7 +134,7 @@ class Store:
 
         try:
             return _duckdb.interruptible(self.connection, self.connection.execute, sql)
-        except duckdb.Error as error:  # no space, no memory
+        except duckdb.Error as error:  # out of space or memory
             raise DFTracerError(f"DuckDB: {_duckdb.error_text(error)}", exit_code=1) from None
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
@@ -144,7 +143,7 @@ class Store:
         return found
 
     def fill(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """One statement for many rows: a row each takes DuckDB a transaction each."""
+        """Many rows per statement: each statement is a transaction."""
         for at in range(0, len(rows), 500):
             part = rows[at : at + 500]
             marks = "(" + ", ".join("?" * len(part[0])) + ")"
@@ -161,9 +160,9 @@ class Store:
     ) -> None:
         """Reads whole trace files.
 
-        first_file: the number of the first one among all files. explain: all of these, in which
-        names are looked up that the block does not explain. shifts: nanoseconds to take from the
-        times of a host in a file, whose clock is ahead.
+        first_file: the number of the first one among all files. explain: all files, in which names
+        that the block does not contain are looked up. shifts: nanoseconds to subtract from the
+        times of a host in a file, because its clock is ahead.
         """
         base = first_file << 32
         trace = Trace(
@@ -175,8 +174,8 @@ class Store:
             explain=explain,
             coded=("cat", "name", "fname", "other", "access"),
         )
-        # On disk DuckDB compresses; that is worth its time only if there is much.
-        # Its name, resolved, must be one that DuckDB takes.
+        # On disk DuckDB compresses, which only pays off for large traces.
+        # DuckDB must be able to take the resolved path literally.
         large = (
             self._named == self.place
             and sum(file.stat().st_size for file in files if file.exists()) > LARGE
@@ -263,7 +262,7 @@ class Store:
                 self.run(f"create table {name} as from {source}")
 
     def _sweep(self, shift: int) -> None:
-        """Fills `sweep`: how long which lanes were open at once. docs/report.md tells of it."""
+        """Fills `sweep`: how long each set of lanes was open. docs/report.md explains it."""
         for name in STAGES:
             sql = statement(name, pipe=PIPE, lock=LOCK, life=LIFE)
             self.run(f"create or replace table {name} as {sql}")
@@ -306,7 +305,7 @@ class Store:
                 self.connection.unregister("swept")
 
     def tables(self) -> dict[str, list[tuple[Any, ...]]]:
-        """The rows of every table of the report but the findings."""
+        """The rows of every table of the report except the findings."""
         self._number_processes()
         self._number_runs()
         self.run(f"create or replace table lives as {statement('final/lives')}")
@@ -323,7 +322,7 @@ class Store:
         return found
 
     def _join_open_times(self) -> None:
-        """How long any process had an I/O call open: of each category, and of all together."""
+        """How long any process had an I/O call open, per category and in total."""
         self.run("create or replace table open_times (cat varchar, any_ns bigint)")
         sets: dict[str | None, list[bytes]] = {None: []}
         for cat, packed in self.rows("from p_open"):
@@ -335,7 +334,7 @@ class Store:
         )
 
     def _number_processes(self) -> None:
-        """In the order of the files; those that only metadata speak of are left out."""
+        """In the order of the files, without processes that only appear in metadata."""
         self.run(
             "create or replace table numbers as "
             "select process, row_number() over (order by process) - 1 as number from p_processes "
@@ -343,7 +342,7 @@ class Store:
         )
 
     def _number_runs(self) -> None:
-        """Fills `run_numbers`, of each process, and `run_ids`."""
+        """Fills `run_numbers` (per process) and `run_ids`."""
         rows = self.rows(
             "select process, coalesce(run, ''), least(began_ns, first_ns), "
             "greatest(ended_ns, last_ns) from p_processes join numbers using (process) order by 1"
@@ -405,7 +404,7 @@ def _process_row(number: int, process: Process, ahead: int = 0) -> tuple[Any, ..
 
 
 def _ranges(counts: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-    """Neighbouring processes, together of at most SWEPT spans."""
+    """Ranges of processes with at most SWEPT spans together."""
     low = high = None
     total = 0
     for process, count in counts:

@@ -24,7 +24,7 @@ class Signals:
     because the command is already ending."""
 
     def __init__(self) -> None:
-        self.number = 0  # of the signal that came
+        self.number = 0  # of the signal received
         self._over = False
         self._before: dict[int, Any] = {}
         self._hooks = (sys.unraisablehook, threading.excepthook)
@@ -34,7 +34,7 @@ class Signals:
             return
         for number in _ENDING:
             before = signal.getsignal(number)
-            # nohup and a shell's background jobs have these ignored, and so they stay.
+            # Under nohup and in background jobs they are ignored, and stay so.
             if before in (signal.SIG_DFL, signal.default_int_handler):
                 self._before[number] = before
                 signal.signal(number, self._raise)
@@ -48,7 +48,7 @@ class Signals:
         if self._over:
             return
         self.number = number
-        # An exception that cannot be raised where it comes up, as in a destructor, is printed.
+        # An exception in a destructor cannot propagate and would be printed.
         sys.unraisablehook = self._again
         threading.excepthook = lambda _: None
         if _cleanup.Gate.depth > 0:
@@ -57,14 +57,14 @@ class Signals:
         raise Ended
 
     def _again(self, lost: sys.UnraisableHookArgs) -> None:
-        """A destructor has swallowed the signal: it comes again, a moment later."""
+        """A destructor has swallowed the exception: send the signal again."""
         if isinstance(lost.exc_value, Ended) and not self._over:
             resend = threading.Timer(0.001, os.kill, (os.getpid(), self.number))
             resend.daemon = True
             resend.start()
 
     def finish(self) -> None:
-        """The work is over, and further signals change nothing. Removes what it left behind."""
+        """Ignores further signals and removes what the work left behind."""
         while not self._over:
             with contextlib.suppress(Ended):
                 self._over = True
@@ -72,13 +72,15 @@ class Signals:
         _cleanup.sweep()
 
     def leave(self, code: int) -> int:
-        """Ends the command after a signal: with 130 after Ctrl-C, else as killed by it."""
+        """Ends the command after a signal: 130 after Ctrl-C, else killed by the signal."""
         if self.number != signal.SIGINT:
             signal.signal(self.number, signal.SIG_DFL)
             os.kill(os.getpid(), self.number)
         for thread in threading.enumerate():
             if thread.name == _cleanup.LEFT_ALONE and thread.ident is not None:
                 thread.join(1)
-                if thread.is_alive():  # a statement that did not stop: Python's end would crash
+                if (
+                    thread.is_alive()
+                ):  # a statement that did not stop: finalizing Python would crash
                     os._exit(code)
         return code

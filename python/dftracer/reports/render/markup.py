@@ -1,4 +1,4 @@
-"""Pieces of the page: tables that are read by eyes, keyboards, screen readers and printers."""
+"""Parts of the page: accessible tables and bars."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from dftracer._format import duration, percent, unbroken
 from dftracer.reports.model import Table
 from dftracer.reports.render import column_format
 
-# Rows that the page holds of a table; of most there are less. The bytes of a page are bounded.
+# Maximum rows of a table on the page, whose size is bounded.
 MOST_ROWS = {"files": 1000, "steps": 2000, "processes": 500, "directories": 500}
 MOST_ROWS_ELSE = 1000
-# Columns that the page leaves to --csv and the others.
+# Columns that only --csv, --json and --parquet write.
 LEFT_OUT = {"processes": ("name", "trace"), "heat": ("process",), "changes": ("unit",)}
-# Shown only where there is something else than nothing in them.
+# Shown only if a row has a value other than zero.
 OPTIONAL = (
     *("lost", "errors", "reread_bytes", "backward_ns", "transfer_ns", "communication_ns"),
     *("checkpoint_ns", "evaluation_ns"),
 )
-# Columns that hold times in one row and bytes in another, and the column that says which.
+# Columns with times in one row and bytes in another, and the column that decides.
 MEASURED = {
     ("stragglers", "value"): "measure",
     ("stragglers", "median"): "measure",
     ("changes", "before"): "unit",
     ("changes", "after"): "unit",
 }
-FILTER_FROM = 30  # rows from which a table can be filtered
+FILTER_FROM = 30  # rows from which a table has a filter
 WIDE_FROM = 12  # columns from which a table is set narrower
 LONG_WORD = re.compile(r"\S{20,}")
-SHORT_TEXT = 28  # characters that are not worth a second line
+SHORT_TEXT = 28  # characters that need no second line
 
 
 def escaped(value: object) -> str:
@@ -46,7 +46,7 @@ def prose(value: object) -> str:
 
 
 def breakable(shown: str) -> str:
-    """Escaped text whose long words, paths mostly, may be broken after a slash."""
+    """Escaped text in which paths may wrap after a slash."""
     return LONG_WORD.sub(lambda word: word[0].replace("/", "/<wbr>"), shown)
 
 
@@ -60,7 +60,7 @@ def rows_of(name: str, shrink: int = 1) -> int:
 
 
 class _Shown(NamedTuple):
-    """Columns by their places: those of the table, and those that a line under it is enough for."""
+    """Columns by position: those of the table, and those that one line below it covers."""
 
     columns: list[int]
     zero: list[int]  # in every row
@@ -77,7 +77,7 @@ def shown_columns(table: Table, rows: Sequence[Sequence[object]]) -> _Shown:
         if column.name in OPTIONAL and not any(values):
             continue
         shown.columns.append(at)
-    # A small table says what is zero; a wide one has no room for that.
+    # A small table shows zeros; a wide one has no room for them.
     if len(shown.columns) <= WIDE_FROM:
         return shown
     for at in list(shown.columns):
@@ -96,7 +96,7 @@ def shown_columns(table: Table, rows: Sequence[Sequence[object]]) -> _Shown:
 def table_html(
     table: Table, key: str, caption: str, *, origin: int = 0, shrink: int = 1, note: str = ""
 ) -> str:
-    """A table with a caption, sortable by its heads, in a box that scrolls by keyboard."""
+    """A sortable table with a caption, in a box that scrolls by keyboard."""
     most = rows_of(table.name, shrink)
     rows = table.rows[:most]
     columns, zero, same = shown_columns(table, rows)
@@ -110,12 +110,12 @@ def table_html(
     if len(table.rows) > len(rows):
         facts.append(
             f"The first {len(rows):,} of {len(table.rows):,} rows; "
-            "--csv, --json and --parquet give all."
+            "--csv, --json and --parquet write all."
         )
     cells = [_Cells(table, at, rows, origin) for at in columns]
     head = "".join(one.head() for one in cells)
     body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in zip(*(one.body() for one in cells)))
-    # The first text of a row is what the row is about.
+    # The first text cell is the header of its row.
     if cells and cells[0].kind == "text":
         body = re.sub(r"^<tr><td(.*?)</td>", r'<tr><th scope="row"\1</th>', body, flags=re.M)
     search = ""
@@ -166,7 +166,7 @@ class _Cells:
         else:
             self._shown = [column_format.cell(value, self.kind, origin) for value in self._values]
         longest = max(map(len, self._shown), default=0)
-        # A short text stays in one line. A long one wraps, at slashes where it has any.
+        # Short text stays on one line. Long text wraps, preferably at slashes.
         self._side = "n" if self.kind != "text" else "" if longest <= SHORT_TEXT else "long"
 
     def head(self) -> str:
@@ -194,8 +194,8 @@ class _Cells:
 
 
 def share_bar(key: str, title: str, meaning: str, parts: Sequence[tuple[str, str, int]]) -> str:
-    """A bar of the parts (name, role, time) of a whole, without any script; the legend has the
-    numbers."""
+    """A stacked bar of the parts (name, role, time) of a whole, without script, and a legend with
+    the numbers."""
     whole = sum(value for _, _, value in parts)
     there = [(name, role, value) for name, role, value in parts if value > 0]
     if whole <= 0:

@@ -1,4 +1,4 @@
-"""How a figure shows itself in a notebook."""
+"""Figures in notebooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dftracer.reports.render.script import json_text, plotly_script
 _numbers = itertools.count(1)
 _shown: set[str] = set()
 
-# The library comes with the first figure that this process shows; the others wait for it.
+# The first figure that this process shows includes the library; the others wait for it.
 _LOAD = """
 window.dftracerPlotly = window.dftracerPlotly || (async () => {
   const text = document.getElementById(%s).textContent.trim();

@@ -255,7 +255,7 @@ def _findings(report: Report) -> str:
             facts.append(f"<span>{escaped(percent(share))} {escaped(base)}</span>")
         cards.append(
             f'<li class="finding {severity}"><div class="about"><h3>{prose(row["title"])}</h3>'
-            f'<p class="evidence">{prose(row["evidence"])}</p>'
+            f'<p class="evidence">{prose(_sentence(row["evidence"]))}</p>'
             f'<p><span class="try">Try</span> {prose(_sentence(row["advice"]))}</p></div>'
             f'<div class="weight"><span class="severity">{severity}</span>'
             f'<span class="concerns">{" ".join(facts)}</span>'

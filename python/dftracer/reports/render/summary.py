@@ -26,7 +26,7 @@ SHARES = (
     ("communication_ns", "communication"),
     ("transfer_ns", "transfers"),
     ("checkpoint_ns", "checkpoints"),
-    ("unattributed_ns", "not attributed"),
+    ("unattributed_ns", "unattributed"),
 )
 
 

@@ -1,4 +1,4 @@
--- The lanes of the sweep: one a category and class, and one for backward passes, in passes of at most 60. Lanes that have
+-- The lanes of the sweep: one per category and class, and one for backward passes, in passes of at most 60. Lanes that have
 -- a class are part of every pass, since every category is compared with compute, and so are those in which a process
 -- waits; all lanes of a category share a pass. Fetching has a lane without a class too, for threads beside the one that trains.
 with lanes as (

@@ -1,4 +1,4 @@
--- Events that tell what a training process does: waits for batches, computes, learns. `epoch` and `step` only where they
+-- Events that show what a training process does: waits for batches, computes, updates weights. `epoch` and `step` only where they
 -- are those of the training loop.
 select process, tid, ts, ts + dur as stop, class,
   class = 'fetch' and is_batch(cat, name) as fetches,

@@ -53,7 +53,7 @@ create or replace macro class_of(cat, name) as case
   end
 end;
 
--- What the kernel names and is no file, and terminals. A named pipe cannot be told from a file.
+-- Names of the kernel that are not files, and terminals. A named pipe looks like a file.
 create or replace macro no_file(fname) as
   regexp_matches(fname, '^(pipe|socket|anon_inode):|^/dev/(pts/|tty|ptmx$|console$)');
 
@@ -62,11 +62,11 @@ create or replace macro role_of(call) as table
   select coalesce(min(role), 'metadata') as role, coalesce(bool_or(first_is_written), false) as first_is_written
   from roles where name = call;
 
--- A sum to which calls of unknown bytes belong is unknown itself, unless the others came to something.
+-- A sum that includes calls of unknown size is unknown itself, unless the known part is not zero.
 create or replace macro told(total, unknown) as
   case when coalesce(unknown, 0) > 0 and coalesce(total, 0) = 0 then null else coalesce(total, 0) end;
 
--- What the time of a process, or of a job, is known by. A recovered process's end record has the time of its last event.
+-- The records that the time of a process or job comes from. The end record of a recovered process has the time of its last event.
 create or replace macro timed_by(started, ended) as case
   when started and ended then 'its start and end records'
   when started then 'its start record and its last event'
@@ -74,10 +74,10 @@ create or replace macro timed_by(started, ended) as case
   else 'its events'
 end;
 
--- Sums of hostile numbers end at the largest that a cell can hold.
+-- Sums of hostile numbers saturate at the largest value of a cell.
 create or replace macro big(x) as (case when x > 9223372036854775807 then 9223372036854775807 else x end)::bigint;
 
--- Histograms have 32 steps an octave, so that a value is known to 1.6 %; up to 64 exactly.
+-- Histograms have 32 steps per octave: accurate to 1.6 %, and exact up to 64.
 create or replace macro octave(x) as
   floor(log2(x))::int - (case when (1::bigint << floor(log2(x))::int) > x then 1 else 0 end);
 create or replace macro step_of(x) as

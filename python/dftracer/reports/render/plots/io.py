@@ -101,7 +101,7 @@ def timeline(report: Report) -> Figure | None:
                 "int",
                 "bytes read from files, spread evenly over the time of each call",
             ),
-            ("write_bytes", "int", "written, likewise"),
+            ("write_bytes", "int", "bytes written, spread in the same way"),
             ("busy_ns", "int", "time of spans in the interval"),
         ],
     )

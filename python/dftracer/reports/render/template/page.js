@@ -38,7 +38,7 @@
     return made;
   }
 
-  // A figure in the colours of now. Its numbers are shared and not copied.
+  // A figure in the current colours. Its data is shared, not copied.
   function dressed(view) {
     const ink = colour("soft"), line = colour("line"), edge = colour("edge");
     const data = view.data.map((trace) => dressedTrace(trace, ink));
@@ -55,7 +55,7 @@
     return [data, layout];
   }
 
-  // In a narrow window plotly's legend would take its lines from the plot.
+  // In a narrow window plotly's legend would take space from the plot.
   function legend(box, data) {
     const named = data.filter((trace) => trace.name && trace.showlegend !== false);
     let list = box.previousElementSibling;
@@ -90,7 +90,7 @@
   async function drawAll() {
     for (const box of boxes) {
       await draw(box);
-      await new Promise((done) => setTimeout(done)); // the page stays alive meanwhile
+      await new Promise((done) => setTimeout(done)); // keeps the page responsive
     }
   }
 
@@ -146,7 +146,7 @@
     });
   }
 
-  // Colours: the system's, or the reader's own choice, which is kept where the browser lets us.
+  // Colours: the system's, or the reader's choice, which is stored if the browser allows it.
   const themes = ["system", "light", "dark"];
   const theme = document.getElementById("theme");
   const kept = (value) => {
@@ -154,7 +154,7 @@
       if (value) localStorage.setItem("dftracer-theme", value);
       return localStorage.getItem("dftracer-theme");
     } catch {
-      return value; // not every browser keeps something for a page from disk
+      return value; // some browsers have no storage for a page from disk
     }
   };
   function choose(name) {
@@ -176,7 +176,7 @@
     query.addEventListener("change", () => plotly && drawAll());
   }
 
-  // On paper: plots of the paper's width in its colours, and the tables under them opened.
+  // For print: plots in the width and colours of the paper, and their tables opened.
   let opened = [];
   function printing(on) {
     if (on) opened.push(...document.querySelectorAll("details.data:not([open])"));
@@ -191,7 +191,7 @@
   addEventListener("beforeprint", () => printing(true));
   addEventListener("afterprint", () => printing(false));
 
-  // Tables: a head sorts, first with the largest number or the first name on top.
+  // Tables: a header sorts, first with the largest number or the first name on top.
   function value(cell) {
     if (!cell.classList.contains("n")) return cell.textContent;
     const text = cell.dataset.v ?? cell.textContent;
@@ -247,7 +247,7 @@
     });
   }
 
-  // The list of sections shows where one is.
+  // The navigation marks the current section.
   const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
   const watch = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {

@@ -1,5 +1,5 @@
--- Who recorded, and how each spent its time. A worker feeds another process: it reads or prepares data and
--- does not compute. The main one computes, or nobody traced has started it.
+-- The processes, and how each spent its time. A worker feeds another process: it reads or prepares data and
+-- does not compute. A main process computes, or was not started by a traced process.
 with work as (
   select process,
     coalesce(sum(count) filter (class = 'compute'), 0) > 0 as computes,
