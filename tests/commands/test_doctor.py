@@ -117,7 +117,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     )
     found = checks("a.pfw", cwd=tmp_path, code=1)
     assert "truncated" in of(found, "files", "fail")
-    assert "3 events could not be kept" in of(found, "losses", "fail")
+    assert "3 events lost" in of(found, "losses", "fail")
     untraced = {text for name, _, text in found if name == "untraced"}
     assert untraced == {"1 x tool: statically linked", "1 x cat: without LD_PRELOAD"}
     assert "10 B of 5 MB read" in of(found, "gap", "warn")

@@ -151,7 +151,10 @@ def test_options_that_exclude_each_other(
     [
         (("report", "x", "-o", "y", "--no-page"), "-o and --no-page cannot be combined"),
         (("report", "x", "--fail-if-slower", "5"), "--fail-if-slower needs"),
-        (("report", "x", "--against", "y", "--fail-if-slower", "much"), "--fail-if-slower wants"),
+        (
+            ("report", "x", "--against", "y", "--fail-if-slower", "much"),
+            "--fail-if-slower: invalid percentage",
+        ),
         (("query", "from events", "x", "--json", "--format", "csv"), "--json and --format csv"),
         (("query", "from events", "x", "--format", "parquet"), "--format parquet needs a file"),
         (("split", "x"), "specify one of -n, -s, --by-process, --every, --from, --to"),

@@ -122,7 +122,7 @@ def test_without_repeated_steps_epochs_and_then_the_job_are_compared() -> None:
     job = compare(*pair("steps", "epochs"), 5)
     assert job.main is not None
     assert job.main.measure == "job time"
-    assert "what is noise is not known" in verdict(job)[1]
+    assert "the noise is unknown" in verdict(job)[1]
     assert job.too_slow
     nothing = compare(report_tables.empty(), report_tables.empty(), 5)
     assert nothing.main is None

@@ -104,7 +104,7 @@ def test_findings_come_first_with_their_numbers(training: str) -> None:
     sections = [section["id"] for section in outline.all("section")]
     assert sections[:2] == ["findings", "overview"]
     told = outline.text()
-    assert "fetch takes 24.1 ms of 80 ms a step" in told
+    assert "Fetch takes 24.1 ms of 80 ms a step" in told
     assert "More DataLoader workers" in told
 
 

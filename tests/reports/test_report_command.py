@@ -52,7 +52,7 @@ def test_a_page_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     record(tmp_path / "run")
     (tmp_path / "run-report.html").mkdir()
     done = dftracer("report", "run", cwd=tmp_path)
-    assert done.stderr == "dftracer: no page run-report.html: Is a directory\n"
+    assert done.stderr == "dftracer: cannot write the page run-report.html: Is a directory\n"
     done = dftracer("report", "run", "-o", "no/such/place.html", cwd=tmp_path, expect=1)
     assert done.stderr == "dftracer: no/such/place.html: No such file or directory\n"
 
@@ -98,7 +98,7 @@ def test_noise_does_not_end_with_1(tmp_path: Path) -> None:
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     training(steps=3, epochs=1).write(tmp_path)
     for words, said in (
-        (("--fail-if-slower", "5%"), "--fail-if-slower needs the run to compare with"),
+        (("--fail-if-slower", "5%"), "--fail-if-slower needs a baseline"),
         (
             ("--against", ".", "--fail-if-slower", "fast"),
             "invalid percentage 'fast' (for example 5%)",

@@ -54,7 +54,7 @@ def test_two_runs_in_one_directory_are_not_summed_without_a_word(two: Path) -> N
     assert text.startswith("runs      2 different runs are added up here")
     assert "--run latest" in text
     assert "2: " in text
-    assert "of 2 different runs, which are added up here" in page(report)
+    assert "from 2 different runs, which are added up here" in page(report)
     assert [row["run"] for row in report.processes] == [1, 2, 2]
 
 
@@ -70,7 +70,9 @@ def test_one_run_is_chosen(two: Path, wanted: str, events: int) -> None:
 
 def test_a_run_that_is_not_there_is_a_mistake_that_names_those_that_are(two: Path) -> None:
     for wanted in ("3", "0", "abcdef", ""):
-        with pytest.raises(DFTracerError, match=r"no such run; runs: 1 \(.*\), 2 \(") as error:
+        with pytest.raises(
+            DFTracerError, match=r"no such run in these traces; runs: 1 \(.*\), 2 \("
+        ) as error:
             reports.load(two, run=wanted or "x")
         assert digest("second")[:8] in str(error.value)
 
@@ -127,7 +129,7 @@ def test_traces_without_an_id_are_told_apart_by_their_times(tmp_path: Path) -> N
     run(tmp_path, "", 10 * S, pids=(102,))
     report = reports.load(tmp_path)
     assert [(row["guessed"], row["processes"]) for row in report.runs] == [(True, 2), (True, 1)]
-    assert "by their times: not all traces carry the id of a run" in "\n".join(summarise(report))
+    assert "guessed from their times, because some traces have no" in "\n".join(summarise(report))
     assert reports.load(tmp_path, run="latest").overview.dicts()[0]["processes"] == 1
 
 
