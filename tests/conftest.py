@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,19 @@ if threading.current_thread() is threading.main_thread():
 
 if TYPE_CHECKING:
     from support.perfetto_importer import Importer
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test with `long(keep=n)`, the first n cases are not long."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("long")
+        keep = mark.kwargs.get("keep", 0) if mark else 0
+        test = item.nodeid.partition("[")[0]
+        if cases[test] < keep:
+            item.own_markers = [other for other in item.own_markers if other.name != "long"]
+        cases[test] += 1
 
 
 @pytest.fixture(scope="session")

@@ -106,6 +106,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long(keep=4)
 @pytest.mark.parametrize("verb", VERBS)
 def test_ctrl_c_at_any_moment_leaves_nothing_behind(verb: str, place: Path) -> None:
     words = VERBS[verb].split("," if "," in VERBS[verb] else " ")
@@ -169,6 +170,7 @@ BUSY = 3.0
 FOREVER = "select count(*) from range(3000000) a(x) join range(3000000) b(y) on a.x % 1 = b.y % 1"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGHUP, -1)]
 )
@@ -209,6 +211,7 @@ sys.exit(main(["report", "input/t.pfw", "--no-page"]))
 """
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("statement", [1, 12, 40])
 def test_ctrl_c_during_a_statement_of_a_report(place: Path, statement: int) -> None:
     done = subprocess.run(
@@ -251,6 +254,7 @@ def processes_of(session: int) -> list[int]:
     return found
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)]
 )

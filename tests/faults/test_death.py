@@ -176,6 +176,7 @@ def test_exec_of_itself_twenty_times(tmp_path: Path, name: str) -> None:
         assert [path.name for path in left.files] == ["t.pfw.gz"]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("ending", ["exit", "return", "quick_exit", "_exit", "abort", "exec"])
 def test_leaving_while_sixteen_threads_record(tmp_path: Path, ending: str) -> None:
     wanted = -signal.SIGABRT if ending == "abort" else 3

@@ -10,6 +10,7 @@ from support.faults import assert_exactly, left_in, program, recover, steps
 from support.run import run
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize(("how", "forks"), [("fork", 1000), ("clone", 300)])
 def test_fork_while_eight_threads_record(tmp_path: Path, how: str, forks: int) -> None:
     directory = tmp_path / "d"
@@ -145,6 +146,7 @@ def test_child_that_outlives_its_parent(tmp_path: Path, end: str) -> None:
     faults.nothing_hidden(tmp_path / "d")
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("how", ["fork", "return"])
 def test_fork_in_a_signal_handler(tmp_path: Path, how: str) -> None:
     """In the middle of the main thread's recording; `return`: the child comes back into it."""

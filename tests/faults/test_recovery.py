@@ -244,6 +244,7 @@ def test_a_directory_copied_in_the_middle_of_a_run(tmp_path: Path) -> None:
 # ---- A recoverer that is itself killed -----------------------------------------------------------
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("part", range(2))
 def test_recoverer_killed_at_random(tmp_path: Path, part: int) -> None:
     for n in range(15):
@@ -337,6 +338,7 @@ def test_truncated_at_every_page(tmp_path: Path, dead: Path) -> None:
     assert_exactly(left_in(dead.parent), {0: 100})
 
 
+@pytest.mark.long(keep=4)
 @pytest.mark.parametrize(
     ("value", "first"),
     [(b"\0\0\0\0", 0), (b"\xff\xff\xff\xff", 4), (b"\1\0\0\x80", 0), (b"\0\x10\0\0", 4)],

@@ -52,6 +52,7 @@ def kill_at_random(
     return after.total()
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("part", range(3))
 def test_short_events(tmp_path: Path, part: int) -> None:
     saved = sum(
@@ -61,6 +62,7 @@ def test_short_events(tmp_path: Path, part: int) -> None:
     assert saved > 0
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("part", range(3))
 def test_long_events_fill_chunk_after_chunk(tmp_path: Path, part: int) -> None:
     saved = sum(
@@ -70,6 +72,7 @@ def test_long_events_fill_chunk_after_chunk(tmp_path: Path, part: int) -> None:
     assert saved > 0
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("part", range(2))
 def test_a_block_for_every_chunk(tmp_path: Path, part: int) -> None:
     saved = sum(
@@ -101,6 +104,7 @@ def test_uncompressed(tmp_path: Path) -> None:
     assert saved > 0
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("part", range(2))
 def test_at_every_system_call_of_a_short_run(tmp_path: Path, part: int) -> None:
     """From the start through the drains of a full spool to the end of the process."""

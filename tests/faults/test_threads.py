@@ -35,6 +35,7 @@ def test_a_thousand_threads_alive_at_once(tmp_path: Path) -> None:
     assert_exactly(left, dict.fromkeys(range(1000), 20))
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("how", ["cancel", "cancel_now"])
 def test_cancelled_threads(tmp_path: Path, how: str) -> None:
     counted = tmp_path / "counters"
@@ -81,6 +82,7 @@ def test_end_of_another_library(tmp_path: Path, order: str) -> None:
     assert_exactly(left_in(tmp_path / "d"), dict.fromkeys(range(7), 1))
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("microseconds", [1000, 300, 100])
 def test_handlers_that_record(tmp_path: Path, microseconds: int) -> None:
     words = (tmp_path / "d" / "t.pfw", "plain", 200000, microseconds)

@@ -72,6 +72,7 @@ def we_saw(run: intercept.Run, place: Path) -> tuple[Bytes, set[tuple[str, str]]
     return +found, streams
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_bytes_of_a_library(tmp_path: Path, library: str) -> None:
     places = [tmp_path / name for name in ("strace", *intercept.MODES)]

@@ -57,6 +57,7 @@ def test_a_program_linked_so(place: Path, mode: str, how: str) -> None:
     assert names(run.one, after) == (WORK if mode == intercept.PRELOAD else [])
 
 
+@pytest.mark.long(keep=24)
 @intercept.IN_EACH_MODE
 @pytest.mark.parametrize("how", ["lazy", "partial", "full", "noplt", "gnu-hash", "sysv-hash"])
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ def allocator(name: str) -> Path:
     return Path(found[1])
 
 
+@pytest.mark.long(keep=4)
 @ORDERS
 @pytest.mark.parametrize(("what", "words"), CASES, ids=lambda one: str(one)[:20])
 @pytest.mark.parametrize("name", ALLOCATORS)
@@ -97,6 +98,7 @@ def address_options(first: str) -> dict[str, str]:
     return {"ASAN_OPTIONS": f"detect_leaks=0:detect_stack_use_after_return=1{order}"}
 
 
+@pytest.mark.long(keep=2)
 @ORDERS
 @pytest.mark.parametrize(
     ("what", "words"),
@@ -132,6 +134,7 @@ def test_no_leak_is_ours(tmp_path: Path) -> None:
 GROUPS = ["open", "stat", "stdio", "desc", "names", "dirs", "map", "move", "fds"]
 
 
+@pytest.mark.long(keep=2)
 @ORDERS
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_call_under_address_sanitizer(tmp_path: Path, group: str, first: str) -> None:
@@ -190,6 +193,7 @@ def peer_counts(path: Path) -> Counter[tuple[int, ...]]:
     return Counter(tuple(map(int, line.split())) for line in path.read_text().splitlines())
 
 
+@pytest.mark.long(keep=6)
 @ORDERS
 @pytest.mark.parametrize("flags", [(), ("-DEARLY",), ("-DEARLY", "-Wl,-z,now")], ids=str)
 @pytest.mark.parametrize(("what", "words"), CASES, ids=lambda one: str(one)[:20])

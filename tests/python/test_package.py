@@ -50,6 +50,7 @@ def test_console_script(tmp_path: Path) -> None:
     assert done.stdout.strip() == f"dftracer {VERSION}", done.stderr
 
 
+@pytest.mark.long
 def test_wheel_holds_libraries_headers_and_build_files(tmp_path: Path) -> None:
     # A build directory of its own: another test run, or `make`, may be using the shared one.
     done = python(

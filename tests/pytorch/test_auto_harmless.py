@@ -7,12 +7,14 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
 from tests.pytorch.conftest import PROGRAMS, Program
 from tests.support import run, traces
 
 UNTOUCHED = PROGRAMS / "untouched.py"
 
 
+@pytest.mark.long
 def test_looks_the_same_compiles_the_same_and_is_put_back(program: Program, tmp_path: Path) -> None:
     told = json.loads(program(UNTOUCHED, "on", "compile").stdout)
     assert all(told["replaced"])

@@ -56,6 +56,7 @@ def test_same_results_and_one_event_for_each_call(
     check_plain(tmp_path, perfetto)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_workers_that_start_afresh(
     program: Program, tmp_path: Path, perfetto: Importer, method: str
@@ -95,6 +96,7 @@ def test_two_ranks_with_workers(program: Program, tmp_path: Path, perfetto: Impo
     accepted(perfetto, found)
 
 
+@pytest.mark.long
 def test_profiles_of_two_ranks(program: Program, tmp_path: Path, perfetto: Importer) -> None:
     out = torchrun(program, PROGRAMS / "ranks.py", ON)
     seen = {rank: int(pid) for rank, pid in re.findall(r"SEEN (\d) (\d+)", out)}

@@ -23,12 +23,14 @@ def checkpoints(program: str, directory: Path) -> list[tuple[str, str | None]]:
     return [(event["name"], event["args"].get("file")) for event in found]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("program", ["files", "workers", "by_hand", "stream"])
 def test_loads_while_data_is_read_are_no_checkpoints(program: str, tmp_path: Path) -> None:
     """In items, collation, workers, and where a dataset is made or read without a loader."""
     assert checkpoints(program, tmp_path) == []
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("program", "wanted"),
     [

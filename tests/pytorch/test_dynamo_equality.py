@@ -13,6 +13,7 @@ from support.torch_program import NEEDS_TORCH, torch_program
 pytestmark = NEEDS_TORCH
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("how", ["aot_eager", "eager"])
 def test_bit_for_bit(tmp_path: Path, how: str, part: int) -> None:
@@ -26,6 +27,7 @@ def test_bit_for_bit(tmp_path: Path, how: str, part: int) -> None:
     assert seen == {*found["names"]} - {"nothing_to_do"}
 
 
+@pytest.mark.long
 def test_intermediates_are_freed_at_their_last_use(tmp_path: Path) -> None:
     found = json.loads(torch_program(tmp_path, "memory", "t.pfw").stdout)
     assert len(found) == 4

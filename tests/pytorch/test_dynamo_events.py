@@ -68,6 +68,7 @@ def test_the_first_example(tmp_path: Path) -> None:
     assert all(end <= event["ts"] for end, event in zip(ends, events[1:]))
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("example", ["dynamo_training_backend", "dynamo_training_decorator"])
 def test_training(perfetto: Importer, tmp_path: Path, example: str) -> None:
     torch_program(tmp_path, EXAMPLES / f"{example}.py", stderr="")
@@ -86,6 +87,7 @@ def test_training(perfetto: Importer, tmp_path: Path, example: str) -> None:
     assert (loaded.errors, loaded.problems) == ([], {})
 
 
+@pytest.mark.long
 def test_the_other_examples(tmp_path: Path) -> None:
     found = {}
     for example in ("dynamo_backend", "dynamo_create_backend", "dynamo_custom"):
@@ -118,6 +120,7 @@ def test_the_other_examples(tmp_path: Path) -> None:
     assert given == [(100, 42, [224, 224])] * 4 + [(101, 42, [224, 224])] * 3
 
 
+@pytest.mark.long
 def test_inside(tmp_path: Path) -> None:
     errors = json.loads(torch_program(tmp_path, "inside", "t.pfw").stdout)
     events = recorded(tmp_path)
@@ -181,6 +184,7 @@ def test_inside(tmp_path: Path) -> None:
     assert of("failing", "level") == [lookup, add, lookup, lookup, lookup, add]
 
 
+@pytest.mark.long
 def test_inductor(tmp_path: Path) -> None:
     done = torch_program(tmp_path, "inductor", "t.pfw", EXAMPLES / "dynamo_inductor.py")
     assert json.loads(done.stdout) == {"same": True, "off": True}
@@ -223,6 +227,7 @@ with torch.no_grad():
 """
 
 
+@pytest.mark.long
 def test_an_aot_eager_that_ignores_compilers_records_its_operations(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(OLDER)
     torch_program(tmp_path, tmp_path / "program.py")

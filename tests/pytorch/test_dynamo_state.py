@@ -6,12 +6,14 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from support import traces
 from support.torch_program import NEEDS_TORCH, torch_program
 
 pytestmark = NEEDS_TORCH
 
 
+@pytest.mark.long
 def test_state(tmp_path: Path) -> None:
     compiles = json.loads(torch_program(tmp_path, "state", "t.pfw").stdout)
     assert compiles == {

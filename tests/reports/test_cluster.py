@@ -69,6 +69,7 @@ def same(one: reports.Report, other: reports.Report) -> None:
     assert one.damage.troubles == other.damage.troubles
 
 
+@pytest.mark.long
 def test_threads_are_no_matter(job: Path, alone: reports.Report) -> None:
     assert len(alone.processes) == 7
     assert alone.damage.troubles == {"bad_line": 1}
@@ -77,6 +78,7 @@ def test_threads_are_no_matter(job: Path, alone: reports.Report) -> None:
     same(alone, reports.load(job, threads=4))
 
 
+@pytest.mark.long
 def test_blocks_of_any_cut_add_up(job: Path, alone: reports.Report) -> None:
     """The same partials, without a cluster: one block a file, and in groups."""
     files = sorted(job.glob("*.pfw"))
@@ -92,6 +94,7 @@ def test_blocks_of_any_cut_add_up(job: Path, alone: reports.Report) -> None:
                 assert found == alone.table(name).rows, (name, size)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("workers", [1, 4])
 def test_the_number_of_workers_is_no_matter(job: Path, alone: reports.Report, workers: int) -> None:
     same(alone, reports.load(job, cluster=f"local:{workers}"))
@@ -175,6 +178,7 @@ def test_a_local_worker_that_is_killed_in_its_block(
     assert marker.exists()
 
 
+@pytest.mark.long
 def test_a_local_worker_that_is_killed_at_its_start(
     job: Path, alone: reports.Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,6 +190,7 @@ def test_a_local_worker_that_is_killed_at_its_start(
     assert marker.exists()
 
 
+@pytest.mark.long
 def test_local_workers_that_always_die_are_one_line(
     job: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +204,7 @@ def test_local_workers_that_always_die_are_one_line(
     assert not _cleanup._paths
 
 
+@pytest.mark.long
 def test_modules_of_the_current_directory_are_not_what_workers_import(
     job: Path, alone: reports.Report, tmp_path: Path
 ) -> None:
@@ -220,6 +226,7 @@ OPENSSL = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=dftracer"
 ROLES = ("client", "scheduler", "worker")
 
 
+@pytest.mark.long
 def test_a_cluster_by_tls(job: Path, alone: reports.Report, tmp_path: Path) -> None:
     cert, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
     subprocess.run(
@@ -260,6 +267,7 @@ def _dies_once(marker: str, *arguments: Any) -> Any:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed(
     job: Path,
     alone: reports.Report,
@@ -278,6 +286,7 @@ def test_a_worker_that_is_killed(
     assert os.path.exists(marker)
 
 
+@pytest.mark.long
 def test_addresses_that_lead_nowhere(job: Path, tmp_path: Path) -> None:
     with pytest.raises(DFTracerError, match="number of processes"):
         reports.load(job, cluster="local:many")

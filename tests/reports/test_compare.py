@@ -34,6 +34,7 @@ def stalling(chance: random.Random, count: int) -> list[float]:
     return [80 * (10 if chance.random() < 0.03 else chance.gauss(1, 0.03)) for _ in range(count)]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("noise", [quiet, drifting, stalling])
 def test_noise_alone_is_seldom_called_a_change(noise: Noise) -> None:
     """95 % intervals: 400 pairs of equal runs; some 20 false calls are the promise."""
@@ -43,6 +44,7 @@ def test_noise_alone_is_seldom_called_a_change(noise: Noise) -> None:
     assert called <= 400 * 0.09
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("noise", [quiet, drifting])
 def test_a_change_beyond_noise_is_found(noise: Noise) -> None:
     chance = random.Random(7)
@@ -53,6 +55,7 @@ def test_a_change_beyond_noise_is_found(noise: Noise) -> None:
         assert change("step time", after, before).verdict == "faster"
 
 
+@pytest.mark.long
 def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     chance = random.Random(11)
     held = 0

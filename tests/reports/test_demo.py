@@ -43,6 +43,7 @@ def test_with_pytorch(tmp_path: Path) -> None:
     assert "open it in a browser" in told
 
 
+@pytest.mark.long
 def test_without_pytorch(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "torch.py").write_text("raise ImportError")

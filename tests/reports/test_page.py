@@ -144,6 +144,7 @@ def test_names_stay_names() -> None:
     assert "<a href" not in figures
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_files_are_a_small_page(tmp_path: Path) -> None:
     report = report_tables.training(files=100_000)
     size = write_page(str(tmp_path / "report.html"), report)

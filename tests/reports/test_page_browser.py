@@ -77,6 +77,7 @@ def show(page: Chromium, path: Path, *, width: int = 1280, dark: bool = False) -
     assert page.wait_for(DRAWN) == "yes"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("name", ["training", "hostile", "empty", "compared"])
 def test_every_plot_is_drawn_and_nothing_is_asked_for(
     name: str, pages: dict[str, Path], browser: Chromium
@@ -115,6 +116,7 @@ addEventListener("load", () => {
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["training", "compared"])
 def test_plots_are_there_when_the_page_is_captured_whole(
     name: str, pages: dict[str, Path], tmp_path: Path
@@ -130,6 +132,7 @@ def test_plots_are_there_when_the_page_is_captured_whole(
         assert page.evaluate("document.querySelectorAll('iframe').length") == 0
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("name", ["training", "hostile"])
 @pytest.mark.parametrize("width", [400, 800, 1400])
 def test_no_short_word_or_number_is_broken(
@@ -172,6 +175,7 @@ OFF_PAPER = """
 """
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("name", ["training", "hostile", "compared"])
 def test_no_column_is_cut_by_the_edge_of_the_paper(
     name: str, pages: dict[str, Path], browser: Chromium
@@ -278,6 +282,7 @@ def test_paper_is_light_with_the_tables_opened(pages: dict[str, Path], browser: 
     assert browser.evaluate("document.querySelectorAll('details.data[open]').length") == 0
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("name", ["ours.pfw.gz", "dftracer-2.2.0.pfw.gz", "torch-2.13.trace.json"])
 def test_real_traces_and_those_of_others_are_drawn(
     name: str, tmp_path: Path, browser: Chromium
@@ -289,6 +294,7 @@ def test_real_traces_and_those_of_others_are_drawn(
     assert browser.console == []
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("width", [360, 768])
 def test_a_narrow_window_needs_no_sideways_scrolling(
     width: int, pages: dict[str, Path], browser: Chromium

@@ -102,12 +102,14 @@ def test_many_small_writes(tmp_path: Path) -> None:
     assert "small-reads" not in found
 
 
+@pytest.mark.long
 def test_many_small_reads(tmp_path: Path) -> None:
     found = findings(report_of(tmp_path, SMALL_READS))
     assert "most of them are read" in found["small-reads"]["evidence"]
     assert "small-writes" not in found
 
 
+@pytest.mark.long
 def test_many_syncs(tmp_path: Path) -> None:
     with open(tmp_path / "probe", "wb", buffering=0) as file:
         began = time.monotonic()
@@ -121,12 +123,14 @@ def test_many_syncs(tmp_path: Path) -> None:
     assert "metadata-storm" not in found
 
 
+@pytest.mark.long
 def test_many_failing_opens(tmp_path: Path) -> None:
     found = findings(report_of(tmp_path, FAILS))
     assert "50,000 of 50," in found["failed-calls"]["evidence"]
     assert "metadata-storm" in found
 
 
+@pytest.mark.long
 def test_many_looks_at_a_directory(tmp_path: Path) -> None:
     found = findings(report_of(tmp_path, STATS))
     assert "metadata-storm" in found
@@ -141,6 +145,7 @@ def test_a_program_that_waits_for_a_pipe(tmp_path: Path) -> None:
     assert {"small-reads", "small-writes", "io-bound"}.isdisjoint(findings(report))
 
 
+@pytest.mark.long
 def test_a_program_that_waits_for_a_terminal(tmp_path: Path) -> None:
     report = report_of(tmp_path, READS_A_TERMINAL, DFTRACER_DATA_DIR="all")
     (read,) = (c for c in report.calls if (c["cat"], c["name"]) == ("POSIX pipe", "read"))

@@ -23,6 +23,7 @@ CASES: list[tuple[Case, int]] = [
 ]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("case", "epochs"), CASES)
 def test_map_style(tmp_path: Path, case: Case, epochs: int) -> None:
     check(load(tmp_path, case, epochs), case, epochs)
@@ -37,6 +38,7 @@ def test_iterable_style(tmp_path: Path) -> None:
     assert len(fetches) == 2 * 2
 
 
+@pytest.mark.long
 def test_torch_multiprocessing(tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text(
         "from dftracer.python import ai\n"
