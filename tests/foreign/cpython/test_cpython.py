@@ -36,7 +36,6 @@ MODULES = (
     "test_signal",
     "test_threading",
 )
-BOUND = 3 * HANG  # for one module, which is hundreds of tests
 
 
 @functools.cache
@@ -67,7 +66,7 @@ def results(place: Path, name: str, traced: bool, *selected: str) -> dict[str, s
             cwd=Path(work),
             env=tracing(out, own) if traced else environment(own, enable=False),
             output=place / "output",
-            timeout=BOUND,
+            timeout=HANG,
         )  # fmt: skip
     assert report.exists(), f"status {rc}\n{stdout.decode()[-4000:]}{stderr.decode()[-4000:]}"
     found = {}
@@ -77,7 +76,7 @@ def results(place: Path, name: str, traced: bool, *selected: str) -> dict[str, s
     return found
 
 
-@pytest.mark.timeout(2 * BOUND + 600)
+@pytest.mark.timeout(6 * HANG)
 @pytest.mark.parametrize("name", MODULES)
 def test_no_new_failure(tmp_path: Path, name: str) -> None:
     bare = results(tmp_path / "bare", name, False)
