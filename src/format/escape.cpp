@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "format/visible_byte.hpp"
+
 namespace dft::sink {
 namespace {
 
@@ -53,11 +55,7 @@ char* escape(char* to, std::string_view bytes) noexcept {
     } else if (what == 1) {
       const std::size_t n = utf8_sequence(p, static_cast<std::size_t>(end - p));
       if (n == 0) {
-        std::memcpy(to, "\\uef", 4);
-        to[4] = kHex[*p >> 4];
-        to[5] = kHex[*p & 15];
-        to += 6;
-        ++p;
+        to = format::write_visible_byte(to, *p++);
       } else {
         std::memcpy(to, p, n);
         to += n;

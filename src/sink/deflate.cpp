@@ -2,6 +2,8 @@
 
 #include <isa-l/igzip_lib.h>
 
+#include "format/member.hpp"
+
 namespace dft::sink {
 namespace {
 
@@ -18,8 +20,6 @@ std::uint32_t table_size(unsigned level) {
   }
 }
 
-void put32(char* to, std::uint32_t value) { std::memcpy(to, &value, sizeof value); }
-
 }  // namespace
 
 bool Gzip::member(std::string_view text, std::uint32_t lines, MmapBuffer& out) noexcept {
@@ -32,7 +32,7 @@ bool Gzip::member(std::string_view text, std::uint32_t lines, MmapBuffer& out) n
   // Text that does not compress is stored in blocks of at most 64 KiB, five bytes more each.
   const std::size_t most = text.size() + text.size() / 8192 * 5 + 512;
   out.resize(0);
-  if (!out.ensure(kMemberHead + most + kMemberTail)) return false;
+  if (!out.ensure(format::kMemberHeader + most + format::kMemberTrailer)) return false;
 
   auto* stream = reinterpret_cast<isal_zstream*>(work_.data());
   isal_deflate_init(stream);
@@ -43,17 +43,14 @@ bool Gzip::member(std::string_view text, std::uint32_t lines, MmapBuffer& out) n
   stream->end_of_stream = 1;
   stream->next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
   stream->avail_in = static_cast<std::uint32_t>(text.size());
-  stream->next_out = reinterpret_cast<std::uint8_t*>(out.data()) + kMemberHead;
-  stream->avail_out = static_cast<std::uint32_t>(out.capacity() - kMemberHead);
+  stream->next_out = reinterpret_cast<std::uint8_t*>(out.data()) + format::kMemberHeader;
+  stream->avail_out = static_cast<std::uint32_t>(out.capacity() - format::kMemberHeader);
   if (isal_deflate(stream) != COMP_OK || stream->avail_in != 0 ||
       stream->internal_state.state != ZSTATE_END) {
     return false;
   }
-  const std::size_t size = kMemberHead + stream->total_out;
-  char* head = out.data();
-  std::memcpy(head, "\x1f\x8b\x08\x04\0\0\0\0\0\x03\x0c\0DF\x08\0", 16);
-  put32(head + 16, static_cast<std::uint32_t>(size));
-  put32(head + 20, lines);
+  const std::size_t size = format::kMemberHeader + stream->total_out;
+  format::write_member_header(out.data(), static_cast<std::uint32_t>(size), lines);
   out.resize(size);
   return true;
 }

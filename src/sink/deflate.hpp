@@ -8,11 +8,6 @@
 
 namespace dft::sink {
 
-// Header: FEXTRA with one subfield "DF" of 8 bytes: size of the member, lines in it
-// (little-endian).
-inline constexpr std::size_t kMemberHead = 24;
-inline constexpr std::size_t kMemberTail = 8;
-
 class Gzip {
  public:
   explicit Gzip(unsigned level) noexcept : level_(level < 4 ? level : 1) {}

@@ -51,11 +51,11 @@ void compare_paths(const Event& event, FileClock clock) {
   if (!brief.brief) return;
   check(brief.args[0].key == fast.args[0].key && brief.args[0].value == fast.args[0].value);
   if (brief.args.size() == 2) {
-    const Field& last = fast.args.back();
+    const JsonField& last = fast.args.back();
     check(brief.args[1].key == last.key && brief.args[1].value == last.value);
     check(brief.args[1].kind == last.kind && brief.args[1].number == last.number);
   }
-  std::vector<Field> room;
+  std::vector<JsonField> room;
   check(members_of(brief.args_text, room).size() == fast.args.size());
   // The same line again: a repeat need not be found, but must be right.
   Repeat repeat;
@@ -113,14 +113,14 @@ void compare_neighbours(std::string_view text, FileClock clock) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  auto file = std::make_shared<File>();
+  auto file = std::make_shared<InFile>();
   // The first byte chooses what the file is taken for.
-  if (size != 0 && data[0] == 'D') file->shape = Shape::kDocument;
+  if (size != 0 && data[0] == 'D') file->shape = FileLayout::kDocument;
   if (size != 0 && data[0] == 'N') file->clock.digits = 0;
   compare_neighbours(text, file->clock);
   Block block;
   block.take(file, text);
-  Partial partial({true, true, 2});
+  Stats stats({true, true, 2});
   BatchMaker maker({});
   maker.begin(file);
   std::uint64_t records = 0;
@@ -134,16 +134,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::string again;
     append_strict_json(again, strict);
     check(again == strict);
-    std::vector<Field> room;
+    std::vector<JsonField> room;
     check(members_of_any(event.args_text, room).size() == event.args.size());
-    partial.add(event, 0, {0, line});
+    stats.add(event, 0, {0, line});
     maker.add(event);
   });
-  const Report& report = block.report();
-  check(report.records == records);
-  check(report.metadata + report.own + report.events == records);
-  const Batch batch = maker.take();
-  check(static_cast<std::uint64_t>(batch.rows) == report.events);
-  partial.finish();
+  const Damage& damage = block.damage();
+  check(damage.records == records);
+  check(damage.metadata + damage.own + damage.events == records);
+  const EventBatch batch = maker.take();
+  check(static_cast<std::uint64_t>(batch.rows) == damage.events);
+  stats.finish();
   return 0;
 }

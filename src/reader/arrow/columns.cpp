@@ -9,59 +9,57 @@ namespace dft::reader {
 namespace {
 
 constexpr std::array<ColumnInfo, kColumns> kInfo{{
-    {"id", ColType::kInt64},           {"name", ColType::kDictionary},
-    {"cat", ColType::kDictionary},     {"ph", ColType::kDictionary},
-    {"pid", ColType::kInt64},          {"tid", ColType::kInt64},
-    {"ts", ColType::kInt64},           {"dur", ColType::kInt64},
-    {"level", ColType::kInt32},        {"parent", ColType::kInt64},
-    {"host", ColType::kDictionary},    {"process", ColType::kInt32},
-    {"rank", ColType::kInt32},         {"fname", ColType::kDictionary},
-    {"other", ColType::kDictionary},   {"trace", ColType::kDictionary},
-    {"ret", ColType::kInt64},          {"errno", ColType::kInt64},
-    {"count", ColType::kInt64},        {"offset", ColType::kInt64},
-    {"size", ColType::kInt64},         {"epoch", ColType::kInt64},
-    {"step", ColType::kInt64},         {"bytes", ColType::kInt64},
-    {"read_bytes", ColType::kInt64},   {"write_bytes", ColType::kInt64},
-    {"mapped_bytes", ColType::kInt64}, {"position", ColType::kInt64},
-    {"access", ColType::kDictionary},  {"args", ColType::kText},
-    {"extra", ColType::kText},
+#define DFT_COLUMN(constant, name, type, source, keys, finish) \
+  {name, ColumnType::type, ColumnSource::source, keys},
+#include "reader/arrow/columns.def"
+#undef DFT_COLUMN
 }};
 
-// Arguments that have a column of the same name.
-int argument_column(std::string_view key) {
-  switch (key.size()) {
-    case 3:
-      if (is(key, "ret")) return static_cast<int>(Col::kRet);
-      break;
-    case 4:
-      if (is(key, "size")) return static_cast<int>(Col::kSize);
-      if (is(key, "step")) return static_cast<int>(Col::kStep);
-      break;
-    case 5:
-      if (is(key, "count")) return static_cast<int>(Col::kCount);
-      if (is(key, "epoch")) return static_cast<int>(Col::kEpoch);
-      if (is(key, "errno")) return static_cast<int>(Col::kErrno);
-      if (is(key, "level")) return static_cast<int>(Col::kLevel);
-      if (is(key, "p_idx")) return static_cast<int>(Col::kParent);
-      if (is(key, "hhash")) return static_cast<int>(Col::kHost);
-      if (is(key, "fhash") || is(key, "fname")) return static_cast<int>(Col::kFname);
-      break;
-    case 6:
-      if (is(key, "offset")) return static_cast<int>(Col::kOffset);
-      break;
-    case 8:
-      if (is(key, "hostname")) return static_cast<int>(Col::kHost);
-      break;
-    case 10:
-      if (is(key, "in_fd_hash")) return static_cast<int>(Col::kOther);
-      break;
-    case 11:
-      if (is(key, "fd_out_hash")) return static_cast<int>(Col::kOther);
-      break;
-    default:
-      break;
+// The keys of arguments that have a column, by length.
+struct ArgumentKey {
+  std::string_view text;
+  std::uint64_t word = 0;  // short_word() of the text
+  Column column{};
+};
+constexpr std::size_t kLongestKey = 15;
+struct ArgumentKeys {
+  std::array<ArgumentKey, 32> keys{};
+  std::array<std::uint8_t, kLongestKey + 2> begin{};  // of the keys of each length
+};
+
+constexpr ArgumentKeys sort_keys() {
+  ArgumentKeys out;
+  std::size_t count = 0;
+  for (std::size_t length = 0; length <= kLongestKey; ++length) {
+    out.begin[length] = static_cast<std::uint8_t>(count);
+    for (std::size_t i = 0; i < kColumns; ++i) {
+      for (std::string_view rest = kInfo[i].keys; !rest.empty();) {
+        const std::string_view key = rest.substr(0, rest.find(' '));
+        rest.remove_prefix(std::min(rest.size(), key.size() + 1));
+        if (key.size() != length) continue;
+        out.keys[count++] = {key, short_word(key.data(), key.size()), static_cast<Column>(i)};
+      }
+    }
   }
-  return -1;
+  out.begin[kLongestKey + 1] = static_cast<std::uint8_t>(count);
+  return out;
+}
+constexpr ArgumentKeys kKeys = sort_keys();
+
+// The column of an argument; kColumns if it has none.
+std::size_t argument_column(std::string_view key) {
+  if (key.size() > kLongestKey) return kColumns;
+  const std::size_t end = kKeys.begin[key.size() + 1];
+  std::size_t i = kKeys.begin[key.size()];
+  if (i == end) return kColumns;
+  const std::uint64_t word = short_word(key.data(), key.size());
+  for (; i < end; ++i) {
+    // Up to eight bytes, the word is all of the text.
+    if (kKeys.keys[i].word == word && (key.size() <= 8 || kKeys.keys[i].text == key)) {
+      return static_cast<std::size_t>(kKeys.keys[i].column);
+    }
+  }
+  return kColumns;
 }
 
 std::int64_t floor_div(std::int64_t value, std::int64_t by) {
@@ -79,7 +77,7 @@ void set_valid(ColumnData& data, std::int64_t row, bool there) {
   }
 }
 
-void append_value(std::string& out, const Field& field) {
+void append_value(std::string& out, const JsonField& field) {
   if (!field.is_string()) {
     out += field.value;
     return;
@@ -91,7 +89,7 @@ void append_value(std::string& out, const Field& field) {
 
 }  // namespace
 
-const ColumnInfo& column_info(Col column) { return kInfo[static_cast<std::size_t>(column)]; }
+const ColumnInfo& column_info(Column column) { return kInfo[static_cast<std::size_t>(column)]; }
 
 int find_column(std::string_view name) {
   for (std::size_t i = 0; i < kColumns; ++i) {
@@ -102,15 +100,19 @@ int find_column(std::string_view name) {
 
 BatchMaker::BatchMaker(const TableOptions& options) : options_(options) {
   if (options_.columns.empty()) {
-    for (std::size_t i = 0; i < kColumns; ++i) options_.columns.push_back(static_cast<Col>(i));
+    for (std::size_t i = 0; i < kColumns; ++i) options_.columns.push_back(static_cast<Column>(i));
   }
   std::fill(std::begin(slots_), std::end(slots_), -1);
   for (std::size_t i = 0; i < options_.columns.size(); ++i) {
     slots_[static_cast<std::size_t>(options_.columns[i])] = static_cast<int>(i);
   }
+  for (std::size_t i = 0; i < kColumns; ++i) {
+    if (slots_[i] < 0 || kInfo[i].source != ColumnSource::kArgument) continue;
+    argument_columns_.push_back(static_cast<Column>(i));
+  }
 }
 
-void BatchMaker::begin(std::shared_ptr<const File> file) {
+void BatchMaker::begin(std::shared_ptr<const InFile> file) {
   batch_ = {};
   batch_.file = std::move(file);
   batch_.columns = options_.columns;
@@ -125,7 +127,7 @@ void BatchMaker::begin(std::shared_ptr<const File> file) {
   last_process_ = ~0U;
 }
 
-std::uint32_t BatchMaker::process_of(const Event& event, const Field* host) {
+std::uint32_t BatchMaker::process_of(const Event& event, const JsonField* host) {
   const std::string_view text = host == nullptr ? std::string_view() : host->value;
   if (last_process_ < batch_.processes.size()) {
     const ProcessKey& last = batch_.processes[last_process_];
@@ -136,7 +138,7 @@ std::uint32_t BatchMaker::process_of(const Event& event, const Field* host) {
   if (fresh) {
     std::string shown;
     if (host != nullptr) {
-      shown = plain_text(text, host->kind == Kind::kEscaped, event.valid_utf8, scratch_);
+      shown = plain_text(text, host->kind == JsonKind::kEscaped, event.valid_utf8, scratch_);
     }
     batch_.processes.push_back({event.pid, std::string(text), std::move(shown),
                                 host != nullptr && is(host->key, "hostname")});
@@ -148,38 +150,38 @@ void BatchMaker::note_facts(const Event& event, std::uint32_t process) {
   const std::string_view name = event.name.raw;
   const bool rank = is(name, "PR");
   if (!is(name, "FH") && !is(name, "SH") && !is(name, "HH") && !rank) return;
-  const Field* key = nullptr;
-  const Field* value = nullptr;
-  for (const Field& field : event.args) {
+  const JsonField* key = nullptr;
+  const JsonField* value = nullptr;
+  for (const JsonField& field : event.args) {
     if (is(field.key, "name")) key = &field;
     if (is(field.key, "value")) value = &field;
   }
   if (key == nullptr || value == nullptr) return;
   if (rank && key->value != "rank") return;
-  const Fact::What what = rank           ? Fact::What::kRank
-                          : name == "FH" ? Fact::What::kFile
-                          : name == "HH" ? Fact::What::kHost
-                                         : Fact::What::kString;
-  const auto plain = [&](const Field& field) {
+  const BatchFact::About what = rank           ? BatchFact::About::kRank
+                                : name == "FH" ? BatchFact::About::kFile
+                                : name == "HH" ? BatchFact::About::kHost
+                                               : BatchFact::About::kString;
+  const auto plain = [&](const JsonField& field) {
     return std::string(
-        plain_text(field.value, field.kind == Kind::kEscaped, event.valid_utf8, scratch_));
+        plain_text(field.value, field.kind == JsonKind::kEscaped, event.valid_utf8, scratch_));
   };
   batch_.facts.push_back({what, process, plain(*value), plain(*key)});
 }
 
-void BatchMaker::number(Col column, bool there, std::int64_t value) {
+void BatchMaker::number(Column column, bool there, std::int64_t value) {
   const int at = slot(column);
   if (at < 0) return;
   ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
   set_valid(data, batch_.rows, there);
-  if (column_info(column).type == ColType::kInt32) {
-    data.ints.push_back(there ? static_cast<std::int32_t>(value) : 0);
+  if (column_info(column).type == ColumnType::kInt32) {
+    data.int32s.push_back(there ? static_cast<std::int32_t>(value) : 0);
   } else {
-    data.longs.push_back(there ? value : 0);
+    data.int64s.push_back(there ? value : 0);
   }
 }
 
-std::int32_t BatchMaker::word_index(Col column, TextTable<None>& table, std::string_view raw,
+std::int32_t BatchMaker::word_index(Column column, TextMap<NoValue>& table, std::string_view raw,
                                     bool escaped, bool valid_utf8) {
   bool fresh = false;
   const std::uint32_t index = table.find(raw, {}, 0, fresh);
@@ -191,23 +193,23 @@ std::int32_t BatchMaker::word_index(Col column, TextTable<None>& table, std::str
   return static_cast<std::int32_t>(index);
 }
 
-void BatchMaker::word(Col column, const Text& text, bool valid_utf8) {
+void BatchMaker::word(Column column, const JsonText& text, bool valid_utf8) {
   const int at = slot(column);
   if (at < 0) return;
-  TextTable<None>& table = column == Col::kName ? names_ : categories_;
+  TextMap<NoValue>& table = column == Column::kName ? names_ : categories_;
   const std::int32_t index = word_index(column, table, text.raw, text.escaped, valid_utf8);
   ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
   set_valid(data, batch_.rows, true);
-  data.ints.push_back(index);
+  data.int32s.push_back(index);
 }
 
 // The arguments that are in no column, and members of the record that have no place.
 void BatchMaker::rest(const Event& event, std::uint64_t taken) {
-  const auto text_column = [&](Col column, auto&& fill) {
+  const auto text_column = [&](Column column, auto&& fill) {
     const int at = slot(column);
     if (at < 0) return;
     ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
-    if (data.ints.empty()) data.ints.push_back(0);
+    if (data.int32s.empty()) data.int32s.push_back(0);
     const std::size_t before = data.text.size();
     fill(data.text);
     const auto rewrite = [&](void (*append)(std::string&, std::string_view)) {
@@ -218,12 +220,12 @@ void BatchMaker::rest(const Event& event, std::uint64_t taken) {
     if (!event.valid_utf8) rewrite(append_mended);
     if (data.text.find("\\u", before) != std::string::npos) rewrite(append_strict_json);
     set_valid(data, batch_.rows, data.text.size() > before);
-    data.ints.push_back(static_cast<std::int32_t>(data.text.size()));
+    data.int32s.push_back(static_cast<std::int32_t>(data.text.size()));
   };
   const auto object = [](std::string& out, auto&& fields, auto&& wanted) {
     const std::size_t before = out.size();
     std::size_t index = 0;
-    for (const Field& field : fields) {
+    for (const JsonField& field : fields) {
       if (!wanted(index++)) continue;
       out += out.size() == before ? "{\"" : ",\"";
       out += field.key;
@@ -232,31 +234,32 @@ void BatchMaker::rest(const Event& event, std::uint64_t taken) {
     }
     if (out.size() > before) out += '}';
   };
-  text_column(Col::kArgs, [&](std::string& out) {
+  text_column(Column::kArgs, [&](std::string& out) {
     object(out, event.args, [&](std::size_t i) { return i >= 64 || ((taken >> i) & 1) == 0; });
   });
-  text_column(Col::kExtra, [&](std::string& out) {
+  text_column(Column::kExtra, [&](std::string& out) {
     object(out, event.extra, [](std::size_t) { return true; });
   });
 }
 
-std::int32_t BatchMaker::path_of(const Event& event, const Field& path) {
+std::int32_t BatchMaker::path_of(const Event& event, const JsonField& path) {
   const bool hashed = !is(path.key, "fname");
   bool fresh = false;
   const std::uint32_t index = paths_.find(path.value, {}, hashed ? 1 : 0, fresh);
   if (fresh) {
     batch_.paths.emplace_back(
-        plain_text(path.value, path.kind == Kind::kEscaped, event.valid_utf8, scratch_), hashed);
+        plain_text(path.value, path.kind == JsonKind::kEscaped, event.valid_utf8, scratch_),
+        hashed);
   }
   return static_cast<std::int32_t>(index);
 }
 
-void BatchMaker::path_column(Col column, const Field* path, std::int32_t index) {
+void BatchMaker::path_column(Column column, const JsonField* path, std::int32_t index) {
   const int at = slot(column);
   if (at < 0) return;
   ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
   set_valid(data, batch_.rows, path != nullptr);
-  data.ints.push_back(index);
+  data.int32s.push_back(index);
 }
 
 // A copy is a transfer of two files, and only the first one's place has a column.
@@ -267,7 +270,7 @@ void BatchMaker::note_transfer(const Event& event, const Call& call, std::int32_
   std::int64_t offset = kUnknown;
   std::int64_t off_in = kUnknown;
   std::int64_t off_out = kUnknown;
-  for (const Field& field : event.args) {
+  for (const JsonField& field : event.args) {
     if (is(field.key, "offset")) integer_of(field, offset);
     if (is(field.key, "off_in")) integer_of(field, off_in);
     if (is(field.key, "off_out")) integer_of(field, off_out);
@@ -304,7 +307,7 @@ void BatchMaker::note_call(const Event& event, Role role, std::int32_t path) {
   std::int64_t offset = kUnknown;
   std::int64_t whence = 0;
   std::int64_t flags = 0;
-  for (const Field& field : event.args) {
+  for (const JsonField& field : event.args) {
     if (is(field.key, "ret")) integer_of(field, ret);
     if (is(field.key, "errno")) return;  // it failed
     if (is(field.key, "offset")) integer_of(field, offset);
@@ -329,36 +332,29 @@ void BatchMaker::note_call(const Event& event, Role role, std::int32_t path) {
 }
 
 bool BatchMaker::takes_brief() const {
-  constexpr Col kWithout[] = {Col::kId,   Col::kName,    Col::kCat,  Col::kPh,
-                              Col::kPid,  Col::kTid,     Col::kTs,   Col::kDur,
-                              Col::kHost, Col::kProcess, Col::kRank, Col::kTrace};
-  const auto without = std::count_if(std::begin(kWithout), std::end(kWithout),
-                                     [this](Col column) { return slot(column) >= 0; });
-  const auto all =
-      std::count_if(std::begin(slots_), std::end(slots_), [](int at) { return at >= 0; });
-  return without == all;
+  return std::all_of(options_.columns.begin(), options_.columns.end(), [](Column column) {
+    const ColumnSource source = column_info(column).source;
+    return source == ColumnSource::kRecord || source == ColumnSource::kProcess;
+  });
 }
 
 void BatchMaker::add(const Event& event) {
-  const Field* by_column[kColumns] = {};
+  const JsonField* by_column[kColumns] = {};
   std::int64_t values[kColumns];
   std::uint64_t taken = 0;
   const bool event_args = !event.is_metadata();
   for (std::size_t i = 0; i < event.args.size(); ++i) {
-    const Field& field = event.args[i];
-    const int column = argument_column(field.key);
-    if (column < 0) continue;
-    const auto c = static_cast<std::size_t>(column);
-    const bool text = column == static_cast<int>(Col::kHost) ||
-                      column == static_cast<int>(Col::kFname) ||
-                      column == static_cast<int>(Col::kOther);
-    bool fits = text ? field.is_name() : integer_of(field, values[c]);
-    if (column == static_cast<int>(Col::kLevel) && fits) {
+    const JsonField& field = event.args[i];
+    const std::size_t c = argument_column(field.key);
+    if (c == kColumns) continue;
+    const ColumnType type = kInfo[c].type;
+    bool fits = type == ColumnType::kDictionary ? field.is_name() : integer_of(field, values[c]);
+    if (type == ColumnType::kInt32 && fits) {
       fits = values[c] >= INT32_MIN && values[c] <= INT32_MAX;
     }
     if (!fits) continue;
     // Where both are there, `hostname` is an argument of the program's own.
-    if (column == static_cast<int>(Col::kHost) && by_column[c] != nullptr &&
+    if (c == static_cast<std::size_t>(Column::kHost) && by_column[c] != nullptr &&
         is(by_column[c]->key, "hhash")) {
       continue;
     }
@@ -368,21 +364,21 @@ void BatchMaker::add(const Event& event) {
   }
   const std::uint32_t process = process_of(event, host_of(event));
   if (event.is_own()) note_facts(event, process);
-  if (options_.rows == Rows::kEvents && !event.is_event()) return;
+  if (options_.rows == RowFilter::kEvents && !event.is_event()) return;
 
-  number(Col::kId, (event.has & kHasId) != 0, event.id);
-  word(Col::kName, event.name, event.valid_utf8);
-  word(Col::kCat, event.category, event.valid_utf8);
-  if (const int at = slot(Col::kPh); at >= 0) {
+  number(Column::kId, (event.has & kHasId) != 0, event.id);
+  word(Column::kName, event.name, event.valid_utf8);
+  word(Column::kCat, event.category, event.valid_utf8);
+  if (const int at = slot(Column::kPh); at >= 0) {
     const bool there = event.phase != kNoPhase;
     std::int32_t index = 0;
-    if (there) index = word_index(Col::kPh, phases_, {&event.phase, 1}, false, true);
+    if (there) index = word_index(Column::kPh, phases_, {&event.phase, 1}, false, true);
     ColumnData& data = batch_.data[static_cast<std::size_t>(at)];
     set_valid(data, batch_.rows, there);
-    data.ints.push_back(index);
+    data.int32s.push_back(index);
   }
-  number(Col::kPid, (event.has & kHasPid) != 0, event.pid);
-  number(Col::kTid, (event.has & kHasTid) != 0, event.tid);
+  number(Column::kPid, (event.has & kHasPid) != 0, event.pid);
+  number(Column::kTid, (event.has & kHasTid) != 0, event.tid);
   std::int64_t ts = event.ts;
   std::int64_t dur = event.dur;
   if (!options_.nanoseconds) {
@@ -392,42 +388,39 @@ void BatchMaker::add(const Event& event) {
     dur = __builtin_add_overflow(event.ts, event.dur, &end) ? floor_div(event.dur, 1000)
                                                             : floor_div(end, 1000) - ts;
   }
-  number(Col::kTs, (event.has & kHasTs) != 0, ts);
-  number(Col::kDur, (event.has & kHasDur) != 0, dur);
-  const auto argument = [&](Col column) {
+  number(Column::kTs, (event.has & kHasTs) != 0, ts);
+  number(Column::kDur, (event.has & kHasDur) != 0, dur);
+  const auto argument = [&](Column column) {
     const auto c = static_cast<std::size_t>(column);
-    const bool there = by_column[c] != nullptr && !(column == Col::kParent && values[c] == -1);
+    const bool there = by_column[c] != nullptr && !(column == Column::kParent && values[c] == -1);
     number(column, there, there ? values[c] : 0);
   };
-  for (const Col column : {Col::kLevel, Col::kParent, Col::kRet, Col::kErrno, Col::kCount,
-                           Col::kOffset, Col::kSize, Col::kEpoch, Col::kStep}) {
-    if (slot(column) >= 0) argument(column);
-  }
-  const Field* path = by_column[static_cast<std::size_t>(Col::kFname)];
-  const Field* other = by_column[static_cast<std::size_t>(Col::kOther)];
-  const bool places = slot(Col::kPosition) >= 0 || slot(Col::kAccess) >= 0;
-  const auto index_of = [&](const Field* file, Col column) {
+  for (const Column column : argument_columns_) argument(column);
+  const JsonField* path = by_column[static_cast<std::size_t>(Column::kFname)];
+  const JsonField* other = by_column[static_cast<std::size_t>(Column::kOther)];
+  const bool places = slot(Column::kPosition) >= 0 || slot(Column::kAccess) >= 0;
+  const auto index_of = [&](const JsonField* file, Column column) {
     return file != nullptr && (places || slot(column) >= 0) ? path_of(event, *file) : -1;
   };
-  const std::int32_t path_index = index_of(path, Col::kFname);
-  const std::int32_t other_index = index_of(other, Col::kOther);
-  if (places || slot(Col::kBytes) >= 0 || slot(Col::kReadBytes) >= 0 ||
-      slot(Col::kWriteBytes) >= 0 || slot(Col::kMappedBytes) >= 0) {
+  const std::int32_t path_index = index_of(path, Column::kFname);
+  const std::int32_t other_index = index_of(other, Column::kOther);
+  if (places || slot(Column::kBytes) >= 0 || slot(Column::kReadBytes) >= 0 ||
+      slot(Column::kWriteBytes) >= 0 || slot(Column::kMappedBytes) >= 0) {
     bool fresh = false;
     Call& call = calls_.row(calls_.find(event.name.raw, event.category.raw, 0, fresh));
     if (fresh) call = call_of(event.category.raw, event.name.raw);
     const Moved moved = moved_bytes(call, event.args);
-    const auto amount = [&](Col column, bool there, std::uint64_t value) {
+    const auto amount = [&](Column column, bool there, std::uint64_t value) {
       constexpr std::uint64_t kMost = INT64_MAX;
       number(column, there && moved.known, static_cast<std::int64_t>(std::min(value, kMost)));
     };
     // What a copy reads is what it writes.
-    amount(Col::kBytes, moves(call.role),
+    amount(Column::kBytes, moves(call.role),
            call.role == Role::kCopy ? moved.read : moved.read + moved.written);
-    amount(Col::kReadBytes, reads(call.role), moved.read);
-    amount(Col::kWriteBytes, writes(call.role), moved.written);
+    amount(Column::kReadBytes, reads(call.role), moved.read);
+    amount(Column::kWriteBytes, writes(call.role), moved.written);
     const bool maps = call.role == Role::kMap;
-    amount(Col::kMappedBytes, maps, maps ? mapped_bytes(event.args) : 0);
+    amount(Column::kMappedBytes, maps, maps ? mapped_bytes(event.args) : 0);
     if (places && path_index >= 0) {
       if (moves(call.role)) {
         note_transfer(event, call, path_index, other_index, moved);
@@ -436,13 +429,13 @@ void BatchMaker::add(const Event& event) {
       }
     }
   }
-  path_column(Col::kFname, path, std::max(path_index, 0));
-  path_column(Col::kOther, other, std::max(other_index, 0));
+  path_column(Column::kFname, path, std::max(path_index, 0));
+  path_column(Column::kOther, other, std::max(other_index, 0));
   batch_.process_of.push_back(static_cast<std::int32_t>(process));
-  if (slot(Col::kArgs) >= 0 || slot(Col::kExtra) >= 0) rest(event, event_args ? taken : 0);
+  if (slot(Column::kArgs) >= 0 || slot(Column::kExtra) >= 0) rest(event, event_args ? taken : 0);
   ++batch_.rows;
 }
 
-Batch BatchMaker::take() { return std::move(batch_); }
+EventBatch BatchMaker::take() { return std::move(batch_); }
 
 }  // namespace dft::reader

@@ -16,61 +16,42 @@
 
 namespace dft::reader {
 
-// In the order of the schema. docs/trace.md says what they mean.
-enum class Col : std::uint8_t {
-  kId,
-  kName,
-  kCat,
-  kPh,
-  kPid,
-  kTid,
-  kTs,
-  kDur,
-  kLevel,
-  kParent,
-  kHost,
-  kProcess,
-  kRank,
-  kFname,
-  kOther,
-  kTrace,
-  kRet,
-  kErrno,
-  kCount,
-  kOffset,
-  kSize,
-  kEpoch,
-  kStep,
-  kBytes,
-  kReadBytes,
-  kWriteBytes,
-  kMappedBytes,
-  kPosition,
-  kAccess,
-  kArgs,
-  kExtra,
+enum class Column : std::uint8_t {
+#define DFT_COLUMN(constant, name, type, source, keys, finish) constant,
+#include "reader/arrow/columns.def"
+#undef DFT_COLUMN
 };
-inline constexpr std::size_t kColumns = 31;
+inline constexpr std::size_t kColumns = static_cast<std::size_t>(Column::kExtra) + 1;
 
-enum class ColType : std::uint8_t { kInt32, kInt64, kText, kDictionary };
+enum class ColumnType : std::uint8_t { kInt32, kInt64, kText, kDictionary };
+enum class ColumnSource : std::uint8_t {
+  kRecord,    // a member of the record itself
+  kProcess,   // what is known of its process and its file
+  kArgument,  // an integer argument
+  kPath,      // an argument that names a file
+  kCall,      // all arguments of a call
+  kRest,      // what no other column holds
+};
 struct ColumnInfo {
   const char* name;
-  ColType type;
+  ColumnType type;
+  ColumnSource source;
+  std::string_view keys;  // of arguments, separated by blanks
 };
-const ColumnInfo& column_info(Col column);
+const ColumnInfo& column_info(Column column);
 // -1 if there is no column of that name.
 int find_column(std::string_view name);
 
 // Which records become rows.
-enum class Rows : std::uint8_t { kEvents, kAll };
+enum class RowFilter : std::uint8_t { kEvents, kAll };
 
 struct TableOptions {
-  std::vector<Col> columns;  // none: all
-  bool nanoseconds = false;  // ts and dur; otherwise microseconds
-  Rows rows = Rows::kEvents;
+  std::vector<Column> columns;  // none: all
+  bool nanoseconds = false;     // ts and dur; otherwise microseconds
+  RowFilter rows = RowFilter::kEvents;
   // These columns of texts are numbers of them, the same in all batches; see StreamResult::words.
-  std::vector<Col> coded;
-  [[nodiscard]] bool is_coded(Col column) const {
+  std::vector<Column> coded;
+  [[nodiscard]] bool is_coded(Column column) const {
     return std::find(coded.begin(), coded.end(), column) != coded.end();
   }
 };
@@ -80,17 +61,17 @@ void export_schema(const TableOptions& options, ArrowSchema* out);
 struct ColumnData {
   std::vector<std::uint64_t> valid;  // a bit a row
   std::int64_t nulls = 0;
-  std::vector<std::int64_t> longs;
-  std::vector<std::int32_t> ints;  // values, or indices of the dictionary, or offsets of texts
+  std::vector<std::int64_t> int64s;
+  std::vector<std::int32_t> int32s;  // values, or indices of the dictionary, or offsets of texts
   std::string text;
   std::vector<std::int32_t> ends;  // of the dictionary's texts, 0 first
   std::string words;               // the dictionary's texts
 };
 
 // What later blocks need to know of this one.
-struct Fact {
-  enum class What : std::uint8_t { kFile, kString, kHost, kRank };
-  What what;
+struct BatchFact {
+  enum class About : std::uint8_t { kFile, kString, kHost, kRank };
+  About what;
   std::uint32_t process;
   std::string key;
   std::string value;
@@ -103,13 +84,13 @@ struct ProcessKey {
   bool named;         // by its name
 };
 
-struct Batch {
-  std::shared_ptr<const struct File> file;
+struct EventBatch {
+  std::shared_ptr<const struct InFile> file;
   std::int64_t rows = 0;
-  std::vector<Col> columns;
-  std::vector<Col> coded;        // of these, as in TableOptions
+  std::vector<Column> columns;
+  std::vector<Column> coded;     // of these, as in TableOptions
   std::vector<ColumnData> data;  // one a column
-  std::vector<Fact> facts;
+  std::vector<BatchFact> facts;
   std::vector<ProcessKey> processes;
   std::vector<std::int32_t> process_of;             // of each row, in `processes`
   std::vector<std::pair<std::string, bool>> paths;  // of fname and other: text, and is it a hash
@@ -120,42 +101,43 @@ struct Batch {
 class BatchMaker {
  public:
   explicit BatchMaker(const TableOptions& options);
-  void begin(std::shared_ptr<const File> file);
+  void begin(std::shared_ptr<const InFile> file);
   // Whether brief events will do: no column is made of arguments but the host.
   [[nodiscard]] bool takes_brief() const;
   void add(const Event& event);
-  Batch take();
+  EventBatch take();
 
  private:
-  struct None {};
-  std::uint32_t process_of(const Event& event, const Field* host);
+  struct NoValue {};
+  std::uint32_t process_of(const Event& event, const JsonField* host);
   void note_facts(const Event& event, std::uint32_t process);
-  void number(Col column, bool there, std::int64_t value);
-  void word(Col column, const Text& text, bool valid_utf8);
+  void number(Column column, bool there, std::int64_t value);
+  void word(Column column, const JsonText& text, bool valid_utf8);
   void rest(const Event& event, std::uint64_t taken);
-  std::int32_t path_of(const Event& event, const Field& path);
-  void path_column(Col column, const Field* path, std::int32_t index);
+  std::int32_t path_of(const Event& event, const JsonField& path);
+  void path_column(Column column, const JsonField* path, std::int32_t index);
   void note_transfer(const Event& event, const Call& call, std::int32_t path, std::int32_t other,
                      const Moved& moved);
   void note_call(const Event& event, Role role, std::int32_t path);
-  [[nodiscard]] int slot(Col column) const { return slots_[static_cast<std::size_t>(column)]; }
-  std::int32_t word_index(Col column, TextTable<None>& table, std::string_view raw, bool escaped,
-                          bool valid_utf8);
+  [[nodiscard]] int slot(Column column) const { return slots_[static_cast<std::size_t>(column)]; }
+  std::int32_t word_index(Column column, TextMap<NoValue>& table, std::string_view raw,
+                          bool escaped, bool valid_utf8);
 
   TableOptions options_;
   int slots_[kColumns];
-  Batch batch_;
-  TextTable<None> names_;
-  TextTable<None> categories_;
-  TextTable<None> phases_;
-  TextTable<None> paths_;
-  TextTable<None> processes_;  // by host and number
-  TextTable<Call> calls_;
+  std::vector<Column> argument_columns_;  // of the wanted ones, those of integer arguments
+  EventBatch batch_;
+  TextMap<NoValue> names_;
+  TextMap<NoValue> categories_;
+  TextMap<NoValue> phases_;
+  TextMap<NoValue> paths_;
+  TextMap<NoValue> processes_;  // by host and number
+  TextMap<Call> calls_;
   std::uint32_t last_process_ = ~0U;
   std::string scratch_;
 };
 
 // Hands the batch over; `out` owns it then.
-void export_batch(Batch&& batch, ArrowArray* out);
+void export_batch(EventBatch&& batch, ArrowArray* out);
 
 }  // namespace dft::reader

@@ -39,7 +39,7 @@ SchemaHold* begin_schema(ArrowSchema* out, const char* format, std::string name,
 }
 
 struct ArrayHold {
-  std::shared_ptr<const Batch> batch;
+  std::shared_ptr<const EventBatch> batch;
   const void* buffers[3] = {};
   std::vector<ArrowArray> children;
   std::vector<ArrowArray*> pointers;
@@ -56,8 +56,8 @@ void release_array(ArrowArray* array) {
   array->release = nullptr;
 }
 
-ArrayHold* begin_array(ArrowArray* out, std::shared_ptr<const Batch> batch, std::int64_t length,
-                       std::int64_t buffers) {
+ArrayHold* begin_array(ArrowArray* out, std::shared_ptr<const EventBatch> batch,
+                       std::int64_t length, std::int64_t buffers) {
   auto* hold = new ArrayHold;
   hold->batch = std::move(batch);
   *out = {};
@@ -75,17 +75,19 @@ const void* some(const void* data) {
   return data != nullptr ? data : kNothing;
 }
 
-void export_column(const std::shared_ptr<const Batch>& batch, std::size_t index, ArrowArray* out) {
+void export_column(const std::shared_ptr<const EventBatch>& batch, std::size_t index,
+                   ArrowArray* out) {
   const ColumnData& data = batch->data[index];
-  const ColType type = column_info(batch->columns[index]).type;
-  ArrayHold* hold = begin_array(out, batch, batch->rows, type == ColType::kText ? 3 : 2);
+  const ColumnType type = column_info(batch->columns[index]).type;
+  ArrayHold* hold = begin_array(out, batch, batch->rows, type == ColumnType::kText ? 3 : 2);
   out->null_count = data.nulls;
   hold->buffers[0] = data.nulls == 0 ? nullptr : some(data.valid.data());
-  hold->buffers[1] = type == ColType::kInt64 ? some(data.longs.data()) : some(data.ints.data());
-  if (type == ColType::kText) hold->buffers[2] = some(data.text.data());
+  hold->buffers[1] =
+      type == ColumnType::kInt64 ? some(data.int64s.data()) : some(data.int32s.data());
+  if (type == ColumnType::kText) hold->buffers[2] = some(data.text.data());
   const auto& coded = batch->coded;
   const bool number = std::find(coded.begin(), coded.end(), batch->columns[index]) != coded.end();
-  if (type == ColType::kDictionary && !number) {
+  if (type == ColumnType::kDictionary && !number) {
     const auto words = static_cast<std::int64_t>(data.ends.size()) - 1;
     ArrayHold* inner = begin_array(&hold->dictionary, batch, words, 3);
     inner->buffers[1] = data.ends.data();
@@ -97,19 +99,19 @@ void export_column(const std::shared_ptr<const Batch>& batch, std::size_t index,
 }  // namespace
 
 void export_schema(const TableOptions& options, ArrowSchema* out) {
-  std::vector<Col> columns = options.columns;
+  std::vector<Column> columns = options.columns;
   if (columns.empty()) {
-    for (std::size_t i = 0; i < kColumns; ++i) columns.push_back(static_cast<Col>(i));
+    for (std::size_t i = 0; i < kColumns; ++i) columns.push_back(static_cast<Column>(i));
   }
   SchemaHold* hold = begin_schema(out, "+s", "", 0);
   hold->children.resize(columns.size());
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const ColumnInfo& info = column_info(columns[i]);
-    const char* format = info.type == ColType::kInt64  ? "l"
-                         : info.type == ColType::kText ? "u"
-                                                       : "i";
+    const char* format = info.type == ColumnType::kInt64  ? "l"
+                         : info.type == ColumnType::kText ? "u"
+                                                          : "i";
     SchemaHold* child = begin_schema(&hold->children[i], format, info.name, kArrowNullable);
-    if (info.type == ColType::kDictionary && !options.is_coded(columns[i])) {
+    if (info.type == ColumnType::kDictionary && !options.is_coded(columns[i])) {
       begin_schema(&child->dictionary, "u", "", kArrowNullable);
       hold->children[i].dictionary = &child->dictionary;
     }
@@ -119,8 +121,8 @@ void export_schema(const TableOptions& options, ArrowSchema* out) {
   out->children = hold->pointers.data();
 }
 
-void export_batch(Batch&& batch, ArrowArray* out) {
-  const auto shared = std::make_shared<const Batch>(std::move(batch));
+void export_batch(EventBatch&& batch, ArrowArray* out) {
+  const auto shared = std::make_shared<const EventBatch>(std::move(batch));
   ArrayHold* hold = begin_array(out, shared, shared->rows, 1);
   hold->children.resize(shared->columns.size());
   for (std::size_t i = 0; i < shared->columns.size(); ++i) {

@@ -27,8 +27,8 @@ class Released {
 }
 
 // A node of an exported tree: the whole table, or one column.
-struct Hold {
-  std::shared_ptr<const Longs> table;
+struct ExportedNode {
+  std::shared_ptr<const IntTable> table;
   const void* buffers[3] = {};
   std::vector<ArrowArray> arrays;
   std::vector<ArrowArray*> array_pointers;
@@ -37,7 +37,7 @@ struct Hold {
 };
 
 template <typename T>
-std::vector<T>& children(Hold& hold) {
+std::vector<T>& children(ExportedNode& hold) {
   if constexpr (std::is_same_v<T, ArrowArray>) {
     return hold.arrays;
   } else {
@@ -47,7 +47,7 @@ std::vector<T>& children(Hold& hold) {
 
 template <typename T>
 void release(T* node) {
-  auto* hold = static_cast<Hold*>(node->private_data);
+  auto* hold = static_cast<ExportedNode*>(node->private_data);
   for (T& child : children<T>(*hold)) {
     if (child.release != nullptr) child.release(&child);
   }
@@ -56,8 +56,8 @@ void release(T* node) {
 }
 
 template <typename T>
-Hold* begin(T* out, const std::shared_ptr<const Longs>& table) {
-  auto* hold = new Hold;
+ExportedNode* begin(T* out, const std::shared_ptr<const IntTable>& table) {
+  auto* hold = new ExportedNode;
   hold->table = table;
   *out = {};
   out->release = release<T>;
@@ -65,17 +65,17 @@ Hold* begin(T* out, const std::shared_ptr<const Longs>& table) {
   return hold;
 }
 
-void export_table(const std::shared_ptr<const Longs>& table, ArrowArray* out) {
+void export_table(const std::shared_ptr<const IntTable>& table, ArrowArray* out) {
   const std::size_t numbers = table->columns.size();
   const auto rows = numbers == 0 ? 0 : static_cast<std::int64_t>(table->columns[0].size());
-  Hold* hold = begin(out, table);
+  ExportedNode* hold = begin(out, table);
   out->length = rows;
   out->n_buffers = 1;
   out->buffers = hold->buffers;
   hold->arrays.resize(numbers + (table->text_name.empty() ? 0 : 1));
   for (std::size_t i = 0; i < hold->arrays.size(); ++i) {
     ArrowArray& child = hold->arrays[i];
-    Hold* own = begin(&child, table);
+    ExportedNode* own = begin(&child, table);
     own->buffers[1] = i < numbers ? table->columns[i].data() : table->ends.data();
     own->buffers[2] = table->text.data();
     child.length = rows;
@@ -87,8 +87,8 @@ void export_table(const std::shared_ptr<const Longs>& table, ArrowArray* out) {
   out->children = hold->array_pointers.data();
 }
 
-void export_names(const std::shared_ptr<const Longs>& table, ArrowSchema* out) {
-  Hold* hold = begin(out, table);
+void export_names(const std::shared_ptr<const IntTable>& table, ArrowSchema* out) {
+  ExportedNode* hold = begin(out, table);
   out->format = "+s";
   out->name = "";
   const std::size_t numbers = table->names.size();
@@ -104,16 +104,18 @@ void export_names(const std::shared_ptr<const Longs>& table, ArrowSchema* out) {
   out->children = hold->schema_pointers.data();
 }
 
-struct Source {
-  std::shared_ptr<const Longs> table;
+struct TableSource {
+  std::shared_ptr<const IntTable> table;
   bool done = false;
 };
 
-Source* of(ArrowArrayStream* stream) { return static_cast<Source*>(stream->private_data); }
+TableSource* of(ArrowArrayStream* stream) {
+  return static_cast<TableSource*>(stream->private_data);
+}
 
 }  // namespace
 
-void read_longs(ArrowArrayStream* stream, std::size_t columns, const TakeLongs& take) {
+void read_ints(ArrowArrayStream* stream, std::size_t columns, const TakeInts& take) {
   Released<ArrowSchema> schema;
   if (stream->get_schema(stream, &schema.value) != 0) fail(stream);
   bool fits = schema.value.n_children == static_cast<std::int64_t>(columns);
@@ -138,15 +140,15 @@ void read_longs(ArrowArrayStream* stream, std::size_t columns, const TakeLongs& 
   }
 }
 
-void open_longs(std::shared_ptr<const Longs> table, ArrowArrayStream* out) {
+void open_int_table(std::shared_ptr<const IntTable> table, ArrowArrayStream* out) {
   *out = {};
-  out->private_data = new Source{std::move(table)};
+  out->private_data = new TableSource{std::move(table)};
   out->get_schema = [](ArrowArrayStream* stream, ArrowSchema* to) {
     export_names(of(stream)->table, to);
     return 0;
   };
   out->get_next = [](ArrowArrayStream* stream, ArrowArray* to) {
-    Source& source = *of(stream);
+    TableSource& source = *of(stream);
     if (std::exchange(source.done, true)) {
       *to = {};
     } else {

@@ -12,7 +12,7 @@
 
 namespace dft::reader {
 
-struct Longs {
+struct IntTable {
   std::vector<std::string> names;
   std::vector<std::vector<std::int64_t>> columns;  // of equal length
   // A last column of texts, if it has a name: all in one, and where each ends, 0 first.
@@ -27,11 +27,11 @@ struct Longs {
 
 // Calls take(columns, rows) for every batch. Throws if the stream fails, or holds anything else but
 // `columns` columns of 64-bit integers without nulls.
-using TakeLongs =
+using TakeInts =
     std::function<void(const std::vector<const std::int64_t*>& columns, std::int64_t rows)>;
-void read_longs(ArrowArrayStream* stream, std::size_t columns, const TakeLongs& take);
+void read_ints(ArrowArrayStream* stream, std::size_t columns, const TakeInts& take);
 
 // One batch. The table lives as long as anybody uses it.
-void open_longs(std::shared_ptr<const Longs> table, ArrowArrayStream* out);
+void open_int_table(std::shared_ptr<const IntTable> table, ArrowArrayStream* out);
 
 }  // namespace dft::reader

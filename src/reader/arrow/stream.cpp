@@ -25,24 +25,24 @@ class EventStream {
   const TableOptions& options() const { return options_; }
 
   // Nothing at the end.
-  std::optional<Batch> next() {
+  std::optional<EventBatch> next() {
     if (done_) return std::nullopt;
     if (scan_ == nullptr) {
       for (unsigned i = 0; i < threads_; ++i) {
         makers_.emplace_back(options_);
-        if (summary_) partials_.emplace_back(PartialOptions{.by_file = false, .paths = false});
+        if (summary_) stats_.emplace_back(StatsOptions{.by_file = false, .paths = false});
       }
-      scan_ = std::make_unique<OrderedScan<Batch>>(
+      scan_ = std::make_unique<OrderedScan<EventBatch>>(
           paths_, threads_, [this](unsigned worker, Block& block) {
             BatchMaker& maker = makers_[worker];
-            maker.begin(block.piece().file);
+            maker.begin(block.item().file);
             if (summary_) {
-              Partial& partial = partials_[worker];
+              Stats& stats = stats_[worker];
               const std::uint32_t file = block.file().index;
               const std::uint64_t ordinal = block.ordinal();
               block.records([&](const Event& event, std::uint64_t line) {
                 maker.add(event);
-                partial.add(event, file, {ordinal, line});
+                stats.add(event, file, {ordinal, line});
               });
             } else {
               const auto add = [&](const Event& event, std::uint64_t) { maker.add(event); };
@@ -66,16 +66,16 @@ class EventStream {
     }
     done_ = true;
     const std::lock_guard lock(result_->mutex);
-    result_->outcome = scan_->outcome();
+    result_->scan_result = scan_->result();
     result_->finished = true;
     result_->rows = rows_;
     result_->unresolved = unresolved_.size();
     for (auto& [column, codes] : codes_) result_->words[column] = std::move(codes.words);
     scan_.reset();
     if (summary_) {
-      for (std::size_t i = 1; i < partials_.size(); ++i) partials_[0].add(std::move(partials_[i]));
-      partials_[0].finish();
-      result_->summary = std::move(partials_[0]);
+      for (std::size_t i = 1; i < stats_.size(); ++i) stats_[0].add(std::move(stats_[i]));
+      stats_[0].finish();
+      result_->summary = std::move(stats_[0]);
     }
     return std::nullopt;
   }
@@ -83,14 +83,25 @@ class EventStream {
   std::string error;
 
  private:
-  struct Known {
+  struct StreamProcess {
     std::int32_t index;
     std::int32_t rank = -1;
     std::string host;  // for showing
   };
 
-  void learn(const Fact& fact) {
-    if (fact.what == Fact::What::kHost) hosts_.emplace(fact.key, fact.value);
+  // What finish() knows of a batch, for its columns.
+  struct Ordered {
+    std::vector<std::size_t> processes;           // of the stream, by those of the batch
+    std::vector<Accesses::Placement> placements;  // by batch.calls
+    [[nodiscard]] std::size_t process(const EventBatch& batch, std::size_t row) const {
+      return processes[static_cast<std::size_t>(batch.process_of[row])];
+    }
+  };
+  using Finish = void (EventStream::*)(const EventBatch&, const Ordered&, ColumnData&);
+  static const Finish kFinish[kColumns];
+
+  void learn(const BatchFact& fact) {
+    if (fact.what == BatchFact::About::kHost) hosts_.emplace(fact.key, fact.value);
     strings_.emplace(fact.key, fact.value);
   }
 
@@ -100,18 +111,18 @@ class EventStream {
     learned_ = true;
     std::mutex mutex;
     TableOptions facts_only;
-    facts_only.columns = {Col::kId};
+    facts_only.columns = {Column::kId};
     std::vector<BatchMaker> makers(threads_, BatchMaker(facts_only));
     scan(explain_, threads_, [&](unsigned worker, Block& block) {
       BatchMaker& maker = makers[worker];
-      maker.begin(block.piece().file);
+      maker.begin(block.item().file);
       block.brief_records([&](const Event& event, std::uint64_t) {
         if (event.is_own()) maker.add(event);
       });
-      const Batch batch = maker.take();
+      const EventBatch batch = maker.take();
       const std::lock_guard lock(mutex);
-      for (const Fact& fact : batch.facts) {
-        if (fact.what != Fact::What::kRank) learn(fact);
+      for (const BatchFact& fact : batch.facts) {
+        if (fact.what != BatchFact::About::kRank) learn(fact);
       }
     });
   }
@@ -126,7 +137,7 @@ class EventStream {
     return found == in.end() ? nullptr : &found->second;
   }
 
-  Known& process(const Batch& batch, const ProcessKey& key) {
+  StreamProcess& process(const EventBatch& batch, const ProcessKey& key) {
     const auto file = batch.file->index;
     const auto full = std::make_tuple(file, key.pid, key.host);
     const auto found = processes_.find(full);
@@ -151,7 +162,7 @@ class EventStream {
     return known_[index];
   }
 
-  void resolve_paths(Batch& batch) {
+  void resolve_paths(EventBatch& batch) {
     for (auto& [text, hashed] : batch.paths) {
       if (!hashed) continue;
       if (const std::string* path = text_of(strings_, text); path != nullptr) {
@@ -165,8 +176,9 @@ class EventStream {
 
   // Where the calls of the batch lie in their files; in the order of batch.calls, which becomes
   // that of time: threads that share an open file move one position.
-  std::vector<Accesses::Found> follow(Batch& batch, const std::vector<std::size_t>& local) {
-    std::vector<Accesses::Found> found;
+  std::vector<Accesses::Placement> follow(EventBatch& batch,
+                                          const std::vector<std::size_t>& local) {
+    std::vector<Accesses::Placement> found;
     if (batch.calls.empty()) return found;
     const auto earlier = [](const FileCall& a, const FileCall& b) { return a.ts < b.ts; };
     if (!std::is_sorted(batch.calls.begin(), batch.calls.end(), earlier)) {
@@ -186,9 +198,9 @@ class EventStream {
   }
 
   // The batch's own numbers of texts become those of the stream.
-  void encode(Col column, ColumnData& data) {
+  void encode(Column column, ColumnData& data) {
     // Both files of a copy are numbered in one list.
-    Codes& codes = codes_[column == Col::kOther ? Col::kFname : column];
+    Codes& codes = codes_[column == Column::kOther ? Column::kFname : column];
     std::vector<std::int32_t> code_of;
     for (std::size_t i = 0; i + 1 < data.ends.size(); ++i) {
       const auto from = static_cast<std::size_t>(data.ends[i]);
@@ -199,105 +211,102 @@ class EventStream {
       code_of.push_back(found->second);
     }
     if (code_of.empty()) return;  // nothing but nulls
-    for (std::int32_t& value : data.ints) value = code_of[static_cast<std::size_t>(value)];
+    for (std::int32_t& value : data.int32s) value = code_of[static_cast<std::size_t>(value)];
   }
 
   // Transfers have a place, if it is known; all other rows have none.
   template <typename Put>
-  static void fill_places(const Batch& batch, const std::vector<Accesses::Found>& found,
-                          ColumnData& data, const Put& put) {
+  static void fill_placements(const EventBatch& batch, const Ordered& ordered, ColumnData& data,
+                              const Put& put) {
+    const std::vector<Accesses::Placement>& placements = ordered.placements;
     data.valid.assign((static_cast<std::size_t>(batch.rows) + 63) / 64, 0);
     data.nulls = batch.rows;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (batch.calls[i].second || found[i].position == kUnknown) continue;
+    for (std::size_t i = 0; i < placements.size(); ++i) {
+      if (batch.calls[i].second || placements[i].position == kUnknown) continue;
       const auto row = static_cast<std::size_t>(batch.calls[i].row);
       data.valid[row / 64] |= std::uint64_t{1} << (row % 64);
       --data.nulls;
-      put(row, found[i]);
+      put(row, placements[i]);
     }
   }
 
-  void finish(Batch& batch) {
-    for (const Fact& fact : batch.facts) {
-      if (fact.what != Fact::What::kRank) learn(fact);
+  void finish(EventBatch& batch) {
+    for (const BatchFact& fact : batch.facts) {
+      if (fact.what != BatchFact::About::kRank) learn(fact);
     }
     std::vector<std::size_t> local;
     local.reserve(batch.processes.size());
     for (const ProcessKey& key : batch.processes) {
       local.push_back(static_cast<std::size_t>(process(batch, key).index));
     }
-    for (const Fact& fact : batch.facts) {
-      if (fact.what != Fact::What::kRank) continue;
+    for (const BatchFact& fact : batch.facts) {
+      if (fact.what != BatchFact::About::kRank) continue;
       std::int64_t rank = -1;
-      Field field;
-      field.kind = Kind::kString;
+      JsonField field;
+      field.kind = JsonKind::kString;
       field.value = fact.key;  // of a rank, the value
       if (integer_of(field, rank))
         known_[local[fact.process]].rank = static_cast<std::int32_t>(rank);
     }
     if (!batch.paths.empty()) resolve_paths(batch);
-    const std::vector<Accesses::Found> found = follow(batch, local);
+    const Ordered ordered{local, follow(batch, local)};
     for (std::size_t i = 0; i < batch.columns.size(); ++i) {
-      ColumnData& data = batch.data[i];
-      switch (batch.columns[i]) {
-        case Col::kPosition:
-          data.longs.resize(static_cast<std::size_t>(batch.rows));
-          fill_places(batch, found, data, [&](std::size_t row, const Accesses::Found& place) {
-            data.longs[row] = place.position;
-          });
-          break;
-        case Col::kAccess:
-          for (const char* word : kPatternNames) {
-            data.words += word;
-            data.ends.push_back(static_cast<std::int32_t>(data.words.size()));
-          }
-          data.ints.resize(static_cast<std::size_t>(batch.rows));
-          fill_places(batch, found, data, [&](std::size_t row, const Accesses::Found& place) {
-            data.ints[row] = static_cast<std::int32_t>(place.pattern);
-          });
-          break;
-        case Col::kProcess:
-          data.ints.resize(static_cast<std::size_t>(batch.rows));
-          for (std::size_t row = 0; row < data.ints.size(); ++row) {
-            data.ints[row] =
-                static_cast<std::int32_t>(local[static_cast<std::size_t>(batch.process_of[row])]);
-          }
-          break;
-        case Col::kRank:
-          finish_rank(batch, local, data);
-          break;
-        case Col::kHost:
-          finish_host(batch, data);
-          break;
-        case Col::kTrace:
-          data.words = batch.file->path;
-          if (!is_utf8(data.words)) {
-            data.words.clear();
-            append_mended(data.words, batch.file->path);
-          }
-          data.ends = {0, static_cast<std::int32_t>(data.words.size())};
-          data.ints.assign(static_cast<std::size_t>(batch.rows), 0);
-          break;
-        case Col::kFname:
-        case Col::kOther:
-          for (const auto& [text, hashed] : batch.paths) {
-            data.words += text;
-            data.ends.push_back(static_cast<std::int32_t>(data.words.size()));
-          }
-          break;
-        default:
-          break;
-      }
+      (this->*kFinish[static_cast<std::size_t>(batch.columns[i])])(batch, ordered, batch.data[i]);
     }
   }
 
-  void finish_rank(const Batch& batch, const std::vector<std::size_t>& local, ColumnData& data) {
+  // What columns.def names. A column that the batch has already needs nothing.
+  void keep(const EventBatch& /*batch*/, const Ordered& /*ordered*/, ColumnData& /*data*/) {}
+
+  void fill_position(const EventBatch& batch, const Ordered& ordered, ColumnData& data) {
+    data.int64s.resize(static_cast<std::size_t>(batch.rows));
+    fill_placements(batch, ordered, data, [&](std::size_t row, const Accesses::Placement& one) {
+      data.int64s[row] = one.position;
+    });
+  }
+
+  void fill_access(const EventBatch& batch, const Ordered& ordered, ColumnData& data) {
+    for (const char* word : kPatternNames) {
+      data.words += word;
+      data.ends.push_back(static_cast<std::int32_t>(data.words.size()));
+    }
+    data.int32s.resize(static_cast<std::size_t>(batch.rows));
+    fill_placements(batch, ordered, data, [&](std::size_t row, const Accesses::Placement& one) {
+      data.int32s[row] = static_cast<std::int32_t>(one.pattern);
+    });
+  }
+
+  void fill_process(const EventBatch& batch, const Ordered& ordered, ColumnData& data) {
+    data.int32s.resize(static_cast<std::size_t>(batch.rows));
+    for (std::size_t row = 0; row < data.int32s.size(); ++row) {
+      data.int32s[row] = static_cast<std::int32_t>(ordered.process(batch, row));
+    }
+  }
+
+  void fill_trace(const EventBatch& batch, const Ordered& /*ordered*/, ColumnData& data) {
+    data.words = batch.file->path;
+    if (!is_utf8(data.words)) {
+      data.words.clear();
+      append_mended(data.words, batch.file->path);
+    }
+    data.ends = {0, static_cast<std::int32_t>(data.words.size())};
+    data.int32s.assign(static_cast<std::size_t>(batch.rows), 0);
+  }
+
+  void name_paths(const EventBatch& batch, const Ordered& /*ordered*/, ColumnData& data) {
+    for (const auto& [text, hashed] : batch.paths) {
+      data.words += text;
+      data.ends.push_back(static_cast<std::int32_t>(data.words.size()));
+    }
+  }
+
+  void fill_rank(const EventBatch& batch, const Ordered& ordered, ColumnData& data) {
     const auto rows = static_cast<std::size_t>(batch.rows);
-    data.ints.resize(rows);
+    data.int32s.resize(rows);
     data.valid.assign((rows + 63) / 64, 0);
     for (std::size_t row = 0; row < rows; ++row) {
-      const std::int32_t rank = known_[local[static_cast<std::size_t>(batch.process_of[row])]].rank;
-      data.ints[row] = rank;
+      const std::int32_t rank = known_[ordered.process(batch, row)].rank;
+      data.int32s[row] = rank;
       if (rank >= 0) {
         data.valid[row / 64] |= std::uint64_t{1} << (row % 64);
       } else {
@@ -306,7 +315,7 @@ class EventStream {
     }
   }
 
-  void finish_host(const Batch& batch, ColumnData& data) {
+  void fill_host(const EventBatch& batch, const Ordered& /*ordered*/, ColumnData& data) {
     const auto rows = static_cast<std::size_t>(batch.rows);
     std::vector<bool> there;
     for (const ProcessKey& key : batch.processes) {
@@ -321,7 +330,7 @@ class EventStream {
       data.words += shown;
       data.ends.push_back(static_cast<std::int32_t>(data.words.size()));
     }
-    data.ints = batch.process_of;
+    data.int32s = batch.process_of;
     data.valid.assign((rows + 63) / 64, 0);
     for (std::size_t row = 0; row < rows; ++row) {
       if (there[static_cast<std::size_t>(batch.process_of[row])]) {
@@ -338,9 +347,9 @@ class EventStream {
   bool summary_;
   std::vector<std::string> explain_;
   std::shared_ptr<StreamResult> result_;
-  std::vector<BatchMaker> makers_;  // with the partials, outlive the scan, whose threads use them
-  std::vector<Partial> partials_;
-  std::unique_ptr<OrderedScan<Batch>> scan_;
+  std::vector<BatchMaker> makers_;  // with the statistics, outlive the scan, whose threads use them
+  std::vector<Stats> stats_;
+  std::unique_ptr<OrderedScan<EventBatch>> scan_;
   bool done_ = false;
   bool learned_ = false;
   std::uint64_t rows_ = 0;
@@ -352,11 +361,17 @@ class EventStream {
     std::unordered_map<std::string, std::int32_t> numbers;
     std::vector<std::string> words;
   };
-  std::map<Col, Codes> codes_;
+  std::map<Column, Codes> codes_;
   std::map<std::tuple<std::uint32_t, std::int64_t, std::string>, std::size_t> processes_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::size_t> pids_;
-  std::vector<Known> known_;
+  std::vector<StreamProcess> known_;
   std::vector<bool> homeless_;
+};
+
+const EventStream::Finish EventStream::kFinish[kColumns] = {
+#define DFT_COLUMN(constant, name, type, source, keys, finish) &EventStream::finish,
+#include "reader/arrow/columns.def"
+#undef DFT_COLUMN
 };
 
 EventStream* of(ArrowArrayStream* stream) {

@@ -17,17 +17,17 @@ namespace dft::reader {
 struct StreamResult {
   std::mutex mutex;
   bool finished = false;
-  Outcome outcome;
+  ScanResult scan_result;
   std::uint64_t rows = 0;
   std::uint64_t unresolved = 0;  // paths whose hash no record explains
-  Partial summary;               // if it was asked for
+  Stats summary;                 // if it was asked for
   // The texts of coded columns, by their numbers.
-  std::map<Col, std::vector<std::string>> words;
+  std::map<Column, std::vector<std::string>> words;
 };
 
 struct StreamOptions {
   unsigned threads = 0;              // 0: one a core
-  bool summary = false;              // what `Partial` tells is gathered in the same pass
+  bool summary = false;              // what `Stats` tells is gathered in the same pass
   std::vector<std::string> explain;  // where else to look for hashes that no record explains
 };
 

@@ -37,7 +37,7 @@ void append_string(std::string& out, const char* key, std::string_view text) {
 }
 
 // A value as it is written; one that spans lines, in one: a record a line is easier to look at.
-void append_value(std::string& out, const Field& field) {
+void append_value(std::string& out, const JsonField& field) {
   if (field.is_string()) {
     out += '"';
     out += field.value;
@@ -56,15 +56,15 @@ struct Chunk {
   std::uint64_t seen = 0;
 };
 
-class Writer {
+class ChromeWriter {
  public:
-  Writer(const Timeline& timeline, const View& view) : timeline_(timeline), view_(view) {
+  ChromeWriter(const SpanForest& forest, const View& view) : forest_(forest), view_(view) {
     // A double holds microseconds of the epoch to a quarter: what is finer has to count from a time
     // nearby, as torch.profiler's does.
     constexpr std::int64_t kSecond = 1000000000;
-    if (timeline.has_parts) base_ = timeline.first / kSecond * kSecond;
-    if (view.begin) begin_ = timeline.first + *view.begin;
-    if (view.end) end_ = timeline.first + *view.end;
+    if (forest.has_parts) base_ = forest.first / kSecond * kSecond;
+    if (view.begin) begin_ = forest.first + *view.begin;
+    if (view.end) end_ = forest.first + *view.end;
   }
 
   [[nodiscard]] std::string opening() const {
@@ -93,8 +93,8 @@ class Writer {
       append_number(chunk.text, at);
       chunk.text += "}}";
     };
-    for (const std::uint32_t i : timeline_.rows) {
-      const TimelineProcess& process = timeline_.processes[i];
+    for (const std::uint32_t i : forest_.rows) {
+      const ForestProcess& process = forest_.processes[i];
       if (!is_wanted(process)) continue;
       record("process_name", process.shown, process.shown);
       append_string(chunk.text, ",\"args\":{\"name\":\"", process.label);
@@ -103,9 +103,9 @@ class Writer {
       record("process_sort_index", process.shown, process.shown);
       place(process.place);
     }
-    for (std::size_t i = 0; i < timeline_.tracks.size(); ++i) {
-      const Track& track = timeline_.tracks[i];
-      const TimelineProcess& process = timeline_.processes[track.process];
+    for (std::size_t i = 0; i < forest_.tracks.size(); ++i) {
+      const Track& track = forest_.tracks[i];
+      const ForestProcess& process = forest_.processes[track.process];
       if (!is_wanted(process)) continue;
       record("thread_name", process.shown, track.shown);
       append_string(chunk.text, ",\"args\":{\"name\":\"", track.label);
@@ -120,7 +120,7 @@ class Writer {
   Chunk records(Block& block) const {
     Chunk chunk;
     block.records([&](const Event& event, std::uint64_t) {
-      const Item* item = timeline_.find(block, chunk.seen++);
+      const Item* item = forest_.find(block, chunk.seen++);
       if (item == nullptr || !is_wanted(event, *item)) return;
       if (chunk.records++ != 0) chunk.text += ",\n";
       const std::size_t before = chunk.text.size();
@@ -137,12 +137,12 @@ class Writer {
   }
 
  private:
-  [[nodiscard]] bool is_wanted(const TimelineProcess& process) const {
+  [[nodiscard]] bool is_wanted(const ForestProcess& process) const {
     return view_.pids.empty() || view_.pids.contains(process.pid);
   }
 
   [[nodiscard]] bool is_wanted(const Event& event, const Item& item) const {
-    if (!is_wanted(timeline_.processes[timeline_.tracks[item.track].process])) return false;
+    if (!is_wanted(forest_.processes[forest_.tracks[item.track].process])) return false;
     if (event.is_metadata()) return !view_.on || !(event.is_own() || is_name(event));
     if (!item.timed) return true;
     if (end_ && item.ts > *end_) return false;
@@ -161,9 +161,9 @@ class Writer {
   }
 
   void append_event(std::string& out, const Event& event, const Item& item) const {
-    const Track& track = timeline_.tracks[item.track];
-    const TimelineProcess& process = timeline_.processes[track.process];
-    const auto text = [&](const char* key, const Text& value) {
+    const Track& track = forest_.tracks[item.track];
+    const ForestProcess& process = forest_.processes[track.process];
+    const auto text = [&](const char* key, const JsonText& value) {
       out += key;
       out += value.raw;
       out += '"';
@@ -200,7 +200,7 @@ class Writer {
     } else if (!event.args_text.empty()) {
       append_args(out, event);
     }
-    for (const Field& field : event.extra) {
+    for (const JsonField& field : event.extra) {
       if (!process.alias.empty() && is(field.key, "pid")) continue;
       if (!track.alias.empty() && is(field.key, "tid")) continue;
       out += ",\"";
@@ -215,9 +215,9 @@ class Writer {
     out += ",\"args\":{";
     const bool defines = event.is_metadata() && event.is_own();
     bool first = true;
-    for (const Field& field : event.args) {
+    for (const JsonField& field : event.args) {
       const std::string* text = nullptr;
-      if (!defines && may_be_hash(field.key)) text = timeline_.text_of(field.value);
+      if (!defines && may_be_hash(field.key)) text = forest_.text_of(field.value);
       out += first ? "\"" : ",\"";
       first = false;
       out += text == nullptr ? field.key : shown_key(field.key, event.args);
@@ -231,7 +231,7 @@ class Writer {
     out += '}';
   }
 
-  const Timeline& timeline_;
+  const SpanForest& forest_;
   const View& view_;
   std::int64_t base_ = 0;
   std::optional<std::int64_t> begin_;
@@ -245,20 +245,20 @@ Exported export_chrome(const std::vector<std::string>& paths, OutFile& out, unsi
   // A record that a viewer can take is no smaller than this.
   constexpr std::uint64_t kRecord = 100;
   Exported done;
-  Timeline timeline;
+  SpanForest forest;
   const auto give_up = [&] {
     done.too_large = true;
     return std::move(done);
   };
   try {
-    timeline.read(paths, threads, [](const Event&, std::string&) {}, control, view.limit / kRecord);
+    forest.read(paths, threads, [](const Event&, std::string&) {}, control, view.limit / kRecord);
   } catch (const TooLarge&) {
     return give_up();
   }
-  timeline.arrange();
-  if (view.on) timeline.spread();
-  for (const TimelineProcess& process : timeline.processes) done.pids.insert(process.pid);
-  const Writer writer(timeline, view);
+  forest.arrange();
+  if (view.on) forest.spread();
+  for (const ForestProcess& process : forest.processes) done.pids.insert(process.pid);
+  const ChromeWriter writer(forest, view);
   out.write(writer.opening());
   const Chunk names = writer.names();
   out.write(names.text);
@@ -275,7 +275,7 @@ Exported export_chrome(const std::vector<std::string>& paths, OutFile& out, unsi
   }
   out.write("\n]}\n");
   done.bytes = out.size();
-  done.outcome = scan.outcome();
+  done.scan_result = scan.result();
   out.commit();
   return done;
 }

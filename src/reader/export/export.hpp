@@ -13,7 +13,7 @@
 namespace dft::reader {
 
 struct Exported {
-  Outcome outcome;
+  ScanResult scan_result;
   std::uint64_t events = 0;   // written: of the program, as the readers count them
   std::uint64_t records = 0;  // written in all; of Chrome, metadata too
   std::uint64_t added = 0;    // written beside them: names and places of processes and threads

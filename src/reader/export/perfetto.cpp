@@ -86,7 +86,7 @@ class Message {
   }
 };
 
-double real_of(const Field& value) {
+double real_of(const JsonField& value) {
   const std::string digits(value.value);
   return std::strtod(digits.c_str(), nullptr);
 }
@@ -96,7 +96,7 @@ void encode(const Event& event, std::string& out) {
   Message all;
   std::string scratch;
   std::string key_scratch;
-  for (const Field& argument : event.args) {
+  for (const JsonField& argument : event.args) {
     Message one;
     const std::string_view key =
         plain_text(argument.key, argument.key_escaped, event.valid_utf8, key_scratch);
@@ -107,10 +107,10 @@ void encode(const Event& event, std::string& out) {
     }
     one.bytes(field::kAnnotationName, key);
     switch (argument.kind) {
-      case Kind::kInt:
+      case JsonKind::kInt:
         one.number(field::kInt, static_cast<std::uint64_t>(argument.number));
         break;
-      case Kind::kNumber:
+      case JsonKind::kNumber:
         // A hash has all bits of 64, which a double would round.
         if (std::uint64_t whole = 0; unsigned_of(argument, whole)) {
           one.number(field::kUint, whole);
@@ -120,13 +120,13 @@ void encode(const Event& event, std::string& out) {
           one.real(field::kDouble, real_of(argument));
         }
         break;
-      case Kind::kTrue:
-      case Kind::kFalse:
-        one.number(field::kBool, argument.kind == Kind::kTrue ? 1 : 0);
+      case JsonKind::kTrue:
+      case JsonKind::kFalse:
+        one.number(field::kBool, argument.kind == JsonKind::kTrue ? 1 : 0);
         break;
-      case Kind::kString:
-      case Kind::kEscaped:
-        one.bytes(field::kString, plain_text(argument.value, argument.kind == Kind::kEscaped,
+      case JsonKind::kString:
+      case JsonKind::kEscaped:
+        one.bytes(field::kString, plain_text(argument.value, argument.kind == JsonKind::kEscaped,
                                              event.valid_utf8, scratch));
         break;
       default: {
@@ -196,7 +196,7 @@ bool read_series(std::string_view text, std::string& name, double& value) {
 }
 
 // An annotation with the text of its hash, or as it was where the trace has none for it.
-void append_annotation(std::string& out, std::string_view annotation, const Timeline& timeline) {
+void append_annotation(std::string& out, std::string_view annotation, const SpanForest& forest) {
   constexpr std::uint64_t kTag = (std::uint64_t{field::kHash} << 3) | 2;
   std::string_view rest = annotation;
   std::string_view hash;
@@ -212,7 +212,7 @@ void append_annotation(std::string& out, std::string_view annotation, const Time
     }
   }
   Message all;
-  const std::string* text = hash.empty() ? nullptr : timeline.text_of(hash);
+  const std::string* text = hash.empty() ? nullptr : forest.text_of(hash);
   if (text == nullptr) {
     all.bytes(field::kAnnotation, rest);
   } else {
@@ -224,17 +224,17 @@ void append_annotation(std::string& out, std::string_view annotation, const Time
   out += all.text;
 }
 
-class Writer {
+class PerfettoWriter {
  public:
-  Writer(const Timeline& timeline, OutFile& file) : timeline_(timeline), file_(file) {}
+  PerfettoWriter(const SpanForest& forest, OutFile& file) : forest_(forest), file_(file) {}
 
   std::uint64_t run() {
     describe_processes();
     std::uint64_t events = 0;
-    const auto& order = timeline_.order;
+    const auto& order = forest_.order;
     for (std::size_t from = 0, to = 0; from < order.size(); from = to) {
-      const std::uint32_t track = timeline_.items[order[from]].track;
-      for (to = from; to < order.size() && timeline_.items[order[to]].track == track; ++to) {
+      const std::uint32_t track = forest_.items[order[from]].track;
+      for (to = from; to < order.size() && forest_.items[order[to]].track == track; ++to) {
       }
       write_track(from, to, track);
       events += to - from;
@@ -266,9 +266,9 @@ class Writer {
   }
 
   void describe_processes() {
-    next_uuid_ = timeline_.processes.size() + 2;
-    for (const std::uint32_t i : timeline_.rows) {
-      const TimelineProcess& process = timeline_.processes[i];
+    next_uuid_ = forest_.processes.size() + 2;
+    for (const std::uint32_t i : forest_.rows) {
+      const ForestProcess& process = forest_.processes[i];
       Message inner;
       inner.number(field::kPid, static_cast<std::uint64_t>(process.shown));
       inner.number(field::kPlaceOfOld, process.place);
@@ -284,13 +284,13 @@ class Writer {
 
   // A row beside the threads' for spans that cross others: lanes have numbers above the kernel's.
   std::uint64_t describe_track(std::uint32_t number) {
-    const Track& track = timeline_.tracks[number];
+    const Track& track = forest_.tracks[number];
     const std::uint64_t uuid = fresh_uuid();
     Message descriptor;
     descriptor.number(field::kUuid, uuid);
     descriptor.number(field::kParent, process_uuid(track.process));
     descriptor.number(field::kPlace, number);
-    const TimelineProcess& process = timeline_.processes[track.process];
+    const ForestProcess& process = forest_.processes[track.process];
     if (track.shown >= (1 << 22) && track.shown != process.shown) {
       descriptor.bytes(field::kTrackName, track.label);
     } else {
@@ -310,13 +310,13 @@ class Writer {
     body.number(field::kType, type);
     body.number(field::kTrackUuid, uuid);
     if (item != nullptr) {
-      const Word& word = timeline_.words[item->name];
+      const SpanName& word = forest_.words[item->name];
       if (!word.category.empty()) body.bytes(field::kCategory, word.category);
       body.bytes(field::kName, word.name);
-      std::string_view rest(timeline_.payloads.data() + item->payload, item->payload_size);
+      std::string_view rest(forest_.payloads.data() + item->payload, item->payload_size);
       std::string_view annotation;
       while (!rest.empty() && take(rest, annotation)) {
-        append_annotation(body.text, annotation, timeline_);
+        append_annotation(body.text, annotation, forest_);
       }
     }
     Message whole;
@@ -328,8 +328,8 @@ class Writer {
 
   // Each numeric argument of a counter is a series, with a track of its own.
   void counter(const Item& item, std::uint32_t track, std::uint64_t uuid) {
-    std::string_view rest(timeline_.payloads.data() + item.payload, item.payload_size);
-    const std::string& name = timeline_.words[item.name].name;
+    std::string_view rest(forest_.payloads.data() + item.payload, item.payload_size);
+    const std::string& name = forest_.words[item.name].name;
     bool some = false;
     while (!rest.empty()) {
       std::string_view annotation;
@@ -339,7 +339,7 @@ class Writer {
       if (!read_series(annotation, series, value)) continue;
       std::string label = name;
       if (series != "value" && series != name) label.append(" ").append(series);
-      const auto key = std::make_pair(timeline_.tracks[track].process, label);
+      const auto key = std::make_pair(forest_.tracks[track].process, label);
       auto found = counters_.find(key);
       if (found == counters_.end()) {
         const std::uint64_t own = fresh_uuid();
@@ -378,7 +378,7 @@ class Writer {
       }
     };
     for (std::size_t i = from; i < to; ++i) {
-      const Item& item = timeline_.items[timeline_.order[i]];
+      const Item& item = forest_.items[forest_.order[i]];
       close(item.ts);
       if (item.phase == 'C') {
         counter(item, track, uuid);
@@ -392,7 +392,7 @@ class Writer {
     close(INT64_MAX);
   }
 
-  const Timeline& timeline_;
+  const SpanForest& forest_;
   OutFile& file_;
   std::string buffer_;
   std::uint64_t next_uuid_ = 1;
@@ -403,13 +403,13 @@ class Writer {
 
 Exported export_perfetto(const std::vector<std::string>& paths, OutFile& out, unsigned threads,
                          Control* control) {
-  Timeline timeline;
-  timeline.read(paths, threads, encode, control);
-  timeline.arrange();
+  SpanForest forest;
+  forest.read(paths, threads, encode, control);
+  forest.arrange();
   Exported done;
-  done.events = done.records = Writer(timeline, out).run();
+  done.events = done.records = PerfettoWriter(forest, out).run();
   done.bytes = out.size();
-  done.outcome = std::move(timeline.outcome);
+  done.scan_result = std::move(forest.scan_result);
   out.commit();
   return done;
 }

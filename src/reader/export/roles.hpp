@@ -7,15 +7,15 @@
 
 namespace dft::reader {
 
-struct Work {
+struct WorkSigns {
   bool computes = false;
   bool feeds = false;
 };
 
 // What an event of this category and name says about its process.
-Work work_of(std::string_view category, std::string_view name);
+WorkSigns work_of(std::string_view category, std::string_view name);
 
 // Fills role, place, shown and label of all processes, and `rows`.
-void place_processes(Timeline& timeline);
+void place_processes(SpanForest& forest);
 
 }  // namespace dft::reader

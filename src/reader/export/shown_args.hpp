@@ -22,10 +22,10 @@ inline std::string_view name_of_text(std::string_view key) {
 }
 
 // An argument of the program's own keeps its name.
-inline std::string_view shown_key(std::string_view key, std::span<const Field> all) {
+inline std::string_view shown_key(std::string_view key, std::span<const JsonField> all) {
   const std::string_view wanted = name_of_text(key);
   if (wanted == key) return key;
-  for (const Field& field : all) {
+  for (const JsonField& field : all) {
     if (field.key == wanted) return key;
   }
   return wanted;

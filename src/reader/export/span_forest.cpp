@@ -17,15 +17,15 @@ struct Part {
   std::uint64_t ordinal = 0;
   std::vector<Item> items;
   std::vector<Track> tracks;
-  std::vector<TimelineProcess> processes;
-  std::vector<Word> words;
+  std::vector<ForestProcess> processes;
+  std::vector<SpanName> words;
   std::vector<std::pair<std::string, std::string>> strings;  // hash, text
   std::string payloads;
 };
 
-const Field* find_field(std::span<const Field> fields, std::string_view key) {
-  const Field* found = nullptr;
-  for (const Field& field : fields) {
+const JsonField* find_field(std::span<const JsonField> fields, std::string_view key) {
+  const JsonField* found = nullptr;
+  for (const JsonField& field : fields) {
     if (field.key == key) found = &field;
   }
   return found;
@@ -33,7 +33,7 @@ const Field* find_field(std::span<const Field> fields, std::string_view key) {
 
 class PartMaker {
  public:
-  PartMaker(const Block& block, Timeline::Encode encode) : encode_(encode) {
+  PartMaker(const Block& block, SpanForest::Encode encode) : encode_(encode) {
     part.file = block.file().index;
     part.ordinal = block.ordinal();
     rank_ = block.file().rank;
@@ -61,10 +61,10 @@ class PartMaker {
   Part part;
 
  private:
-  std::string text_of(const Event& event, const Field* field) {
+  std::string text_of(const Event& event, const JsonField* field) {
     if (field == nullptr) return {};
     return std::string(
-        plain_text(field->value, field->kind == Kind::kEscaped, event.valid_utf8, scratch_));
+        plain_text(field->value, field->kind == JsonKind::kEscaped, event.valid_utf8, scratch_));
   }
   std::string argument(const Event& event, std::string_view key) {
     return text_of(event, find_field(event.args, key));
@@ -77,37 +77,38 @@ class PartMaker {
 
   static std::int64_t order_of(const Event& event) {
     if ((event.has & kHasId) == 0) return -1;
-    for (const Field& field : event.args) {
+    for (const JsonField& field : event.args) {
       if (is(field.key, "p_idx")) return event.id;
     }
     return -1;
   }
 
-  std::uint32_t word_of(const Event& event, TimelineProcess& process) {
+  std::uint32_t word_of(const Event& event, ForestProcess& process) {
     bool fresh = false;
     const std::uint32_t word = words_.find(event.name.raw, event.category.raw, 0, fresh);
     if (fresh) {
       std::string one;
       std::string two;
-      Word text{std::string(plain_text(event.name.raw, event.name.escaped, event.valid_utf8, one)),
-                std::string(
-                    plain_text(event.category.raw, event.category.escaped, event.valid_utf8, two))};
+      SpanName text{
+          std::string(plain_text(event.name.raw, event.name.escaped, event.valid_utf8, one)),
+          std::string(
+              plain_text(event.category.raw, event.category.escaped, event.valid_utf8, two))};
       words_.row(word) = work_of(text.category, text.name);
       part.words.push_back(std::move(text));
     }
-    const Work& work = words_.row(word);
+    const WorkSigns& work = words_.row(word);
     process.computes = process.computes || work.computes;
     process.feeds = process.feeds || work.feeds;
     return word;
   }
 
   std::uint32_t process_of(const Event& event) {
-    const Field* named = host_of(event);
+    const JsonField* named = host_of(event);
     const std::string_view host = named != nullptr ? named->value : std::string_view();
     const std::string name = alias(event, kHasPid, "pid");
     auto& list = part.processes;
     // An event that names no host belongs to the process of its number.
-    const auto same = [&](const TimelineProcess& p) {
+    const auto same = [&](const ForestProcess& p) {
       return p.pid == event.pid && p.alias == name &&
              (host.empty() || p.host.empty() || p.host == host);
     };
@@ -121,7 +122,7 @@ class PartMaker {
     if (found == known.end()) {
       last_ = static_cast<std::uint32_t>(list.size());
       known.push_back(last_);
-      TimelineProcess fresh;
+      ForestProcess fresh;
       fresh.file = part.file;
       fresh.pid = event.pid;
       fresh.host = host;
@@ -150,10 +151,10 @@ class PartMaker {
 
   void note(const Event& event, std::uint32_t number, std::uint32_t track) {
     const std::string_view name = event.name.raw;
-    TimelineProcess& process = part.processes[number];
+    ForestProcess& process = part.processes[number];
     if (is(name, "FH") || is(name, "SH") || is(name, "HH")) {
       // By its text as it stands in the events.
-      const Field* hash = find_field(event.args, "value");
+      const JsonField* hash = find_field(event.args, "value");
       if (hash != nullptr) part.strings.emplace_back(hash->value, argument(event, "name"));
     } else if (is(name, "thread_name")) {
       part.tracks[track].name = argument(event, "name");
@@ -165,22 +166,22 @@ class PartMaker {
       process.rank = argument(event, "value");
     } else if (is(name, "start") && event.is_own()) {
       const auto either = [&](std::string_view hash, std::string_view word) {
-        const Field* found = find_field(event.args, hash);
+        const JsonField* found = find_field(event.args, hash);
         return text_of(event, found != nullptr ? found : find_field(event.args, word));
       };
       if (!process.started) process.began = event.ts;
       process.started = true;
       process.command = either("cmd_hash", "cmd");
       process.program = either("exec_hash", "exec");
-      const Field* parent = find_field(event.args, "ppid");
+      const JsonField* parent = find_field(event.args, "ppid");
       if (parent == nullptr || !integer_of(*parent, process.ppid)) process.ppid = -1;
     }
   }
 
   std::int64_t rank_ = -1;
-  Timeline::Encode encode_;
+  SpanForest::Encode encode_;
   std::string scratch_;
-  TextTable<Work> words_;
+  TextMap<WorkSigns> words_;
   std::map<std::tuple<std::uint32_t, std::int64_t, std::string>, std::uint32_t> tracks_;
   std::unordered_map<std::int64_t, std::vector<std::uint32_t>> by_pid_;
   std::uint32_t last_ = ~0U;
@@ -195,7 +196,7 @@ void replace(std::string& mine, std::string& theirs) {
 }
 
 // Adds what a later block says.
-void add_to(TimelineProcess& mine, TimelineProcess& theirs) {
+void add_to(ForestProcess& mine, ForestProcess& theirs) {
   keep(mine.host, theirs.host);
   keep(mine.rank, theirs.rank);
   replace(mine.name, theirs.name);  // a program that was executed has another one
@@ -214,9 +215,9 @@ void add_to(TimelineProcess& mine, TimelineProcess& theirs) {
 // Joins the shares of blocks, which come in order.
 class Joiner {
  public:
-  explicit Joiner(Timeline& timeline) : all_(timeline) {}
+  explicit Joiner(SpanForest& forest) : all_(forest) {}
 
-  void add(Part& part, const File& file) {
+  void add(Part& part, const InFile& file) {
     const std::vector<std::uint32_t> process_map = add_processes(part, file);
     std::vector<std::uint32_t> track_map;
     for (Track& track : part.tracks) {
@@ -232,7 +233,7 @@ class Joiner {
       track_map.push_back(found->second);
     }
     std::vector<std::uint32_t> word_map;
-    for (Word& word : part.words) {
+    for (SpanName& word : part.words) {
       const auto [found, fresh] = by_word_.emplace(std::make_pair(word.name, word.category),
                                                    static_cast<std::uint32_t>(all_.words.size()));
       if (fresh) all_.words.push_back(std::move(word));
@@ -248,7 +249,7 @@ class Joiner {
   }
 
  private:
-  std::vector<std::uint32_t> add_processes(Part& part, const File& file) {
+  std::vector<std::uint32_t> add_processes(Part& part, const InFile& file) {
     // The key of a start record is a process over hosts, containers and reuse of its number: files
     // that have the same one are pieces of one process.
     const bool keyed = !file.process.empty() && !file.merged;
@@ -256,10 +257,10 @@ class Joiner {
                               : file.merged ? "m" + std::to_string(part.file)
                                             : std::string();
     std::vector<std::uint32_t> map;
-    for (TimelineProcess& process : part.processes) {
+    for (ForestProcess& process : part.processes) {
       auto& same = by_pid_[{group, process.pid, process.alias}];
       const auto found = std::find_if(same.begin(), same.end(), [&](std::uint32_t i) {
-        const TimelineProcess& known = all_.processes[i];
+        const ForestProcess& known = all_.processes[i];
         if (!known.host.empty() && known.host == process.host) return true;
         return (keyed || known.file == process.file) &&
                (known.host.empty() || process.host.empty());
@@ -277,7 +278,7 @@ class Joiner {
     return map;
   }
 
-  Timeline& all_;
+  SpanForest& all_;
   std::map<std::tuple<std::string, std::int64_t, std::string>, std::vector<std::uint32_t>> by_pid_;
   std::map<std::tuple<std::uint32_t, std::int64_t, std::string>, std::uint32_t> by_tid_;
   std::map<std::pair<std::string, std::string>, std::uint32_t> by_word_;
@@ -285,8 +286,8 @@ class Joiner {
 
 }  // namespace
 
-void Timeline::read(const std::vector<std::string>& paths, unsigned threads, Encode encode,
-                    Control* control, std::uint64_t most) {
+void SpanForest::read(const std::vector<std::string>& paths, unsigned threads, Encode encode,
+                      Control* control, std::uint64_t most) {
   OrderedScan<Part> scan(
       paths, threads,
       [encode](unsigned, Block& block) {
@@ -296,7 +297,7 @@ void Timeline::read(const std::vector<std::string>& paths, unsigned threads, Enc
       },
       control);
   Joiner joiner(*this);
-  std::vector<std::shared_ptr<File>> files;
+  std::vector<std::shared_ptr<InFile>> files;
   while (auto part = scan.next()) {
     if (part->file >= files.size()) files = scan.files();
     blocks_[{part->file, part->ordinal}] = {items.size(), part->items.size()};
@@ -307,7 +308,7 @@ void Timeline::read(const std::vector<std::string>& paths, unsigned threads, Enc
     }
     if (most != 0 && items.size() > most) throw TooLarge();
   }
-  outcome = scan.outcome();
+  scan_result = scan.result();
   bool any = false;
   for (const Item& item : items) {
     if (!item.timed || item.phase == kMetadata) continue;
@@ -318,22 +319,22 @@ void Timeline::read(const std::vector<std::string>& paths, unsigned threads, Enc
   }
 }
 
-const std::string* Timeline::text_of(std::string_view hash) const {
+const std::string* SpanForest::text_of(std::string_view hash) const {
   const auto found = strings_.find(hash);
   return found == strings_.end() ? nullptr : &found->second;
 }
 
-const Item* Timeline::find(const Block& block, std::uint64_t number) const {
+const Item* SpanForest::find(const Block& block, std::uint64_t number) const {
   const auto found = blocks_.find({block.file().index, block.ordinal()});
   if (found == blocks_.end() || number >= found->second.second) return nullptr;
   return &items[found->second.first + number];
 }
 
-void Timeline::arrange() {
+void SpanForest::arrange() {
   const auto resolve = [this](std::string& text) {
     if (const std::string* found = text_of(text)) text = *found;
   };
-  for (TimelineProcess& process : processes) {
+  for (ForestProcess& process : processes) {
     resolve(process.host);
     resolve(process.command);
     resolve(process.program);

@@ -40,9 +40,9 @@ struct Track {
   std::string label = {};  // what viewers show
 };
 
-enum class Role : std::uint8_t { kMain, kWorker, kHelper, kUntraced };
+enum class ProcessRole : std::uint8_t { kMain, kWorker, kHelper, kUntraced };
 
-struct TimelineProcess {
+struct ForestProcess {
   std::uint32_t file;
   std::int64_t pid;
   std::string host;
@@ -57,13 +57,13 @@ struct TimelineProcess {
   bool computes = false;
   bool feeds = false;
   bool sorted = false;  // the trace has a place for it
-  Role role = Role::kUntraced;
+  ProcessRole role = ProcessRole::kUntraced;
   std::uint32_t place = 0;  // among the rows, from above
   std::int64_t shown = 0;   // a number that no other process has
   std::string label = {};   // what viewers show
 };
 
-struct Word {
+struct SpanName {
   std::string name;
   std::string category;
 };
@@ -73,7 +73,7 @@ struct TooLarge : std::runtime_error {
   TooLarge() : std::runtime_error("more than the limit") {}
 };
 
-class Timeline {
+class SpanForest {
  public:
   // `encode` appends what an export keeps of an event beside its name and times.
   using Encode = void (*)(const Event& event, std::string& out);
@@ -96,12 +96,12 @@ class Timeline {
   std::vector<std::uint32_t> order;  // events by track, beginning, and longest first
   std::vector<std::uint32_t> rows;   // processes in the order of their places
   std::vector<Track> tracks;
-  std::vector<TimelineProcess> processes;
-  std::vector<Word> words;
+  std::vector<ForestProcess> processes;
+  std::vector<SpanName> words;
   std::string payloads;
   std::int64_t first = 0;  // the earliest time
   bool has_parts = false;  // some times are no whole microseconds
-  Outcome outcome;
+  ScanResult scan_result;
 
  private:
   void sort();

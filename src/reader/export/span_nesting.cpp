@@ -17,9 +17,9 @@ constexpr std::int64_t kThreads = std::int64_t{1} << format::kThreadBits;
 
 // Rows of one thread: the first has all spans that nest, each further one those that cross the
 // rows before.
-class Rows {
+class ThreadRows {
  public:
-  Rows(std::vector<Item>& items, std::int64_t unit) : items_(items), unit_(unit) {}
+  ThreadRows(std::vector<Item>& items, std::int64_t unit) : items_(items), unit_(unit) {}
 
   int place(Item& item) {
     for (std::size_t row = 0;; ++row) {
@@ -65,7 +65,7 @@ class Rows {
 
 }  // namespace
 
-void Timeline::sort() {
+void SpanForest::sort() {
   order.clear();
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (items[i].is_event) order.push_back(static_cast<std::uint32_t>(i));
@@ -103,14 +103,14 @@ void Timeline::sort() {
   }
 }
 
-std::int64_t Timeline::unit_of(std::uint32_t track) const {
+std::int64_t SpanForest::unit_of(std::uint32_t track) const {
   std::int64_t unit = 1;
-  const FileClock& clock = outcome.files[processes[tracks[track].process].file]->clock;
+  const FileClock& clock = scan_result.files[processes[tracks[track].process].file]->clock;
   for (int i = 0; i < clock.digits; ++i) unit *= 10;
   return unit;
 }
 
-void Timeline::spread() {
+void SpanForest::spread() {
   constexpr std::int64_t kStep = 1000;  // what a double can tell of a time of this age
   for (std::size_t from = 0, to = 0; from < order.size(); from = to) {
     const std::uint32_t track = items[order[from]].track;
@@ -128,11 +128,11 @@ void Timeline::spread() {
   }
 }
 
-void Timeline::nest() {
+void SpanForest::nest() {
   bool moved = false;
   for (std::size_t from = 0, to = 0; from < order.size(); from = to) {
     const std::uint32_t track = items[order[from]].track;
-    Rows rows_of_thread(items, unit_of(track));
+    ThreadRows rows_of_thread(items, unit_of(track));
     std::vector<std::uint32_t> lanes{track};
     for (to = from; to < order.size() && items[order[to]].track == track; ++to) {
     }
@@ -159,7 +159,7 @@ void Timeline::nest() {
 
 // Threads keep their numbers, but for the main one of a process that is shown with another number:
 // viewers know it by its equality.
-void Timeline::number_tracks() {
+void SpanForest::number_tracks() {
   std::set<std::pair<std::uint32_t, std::int64_t>> threads;
   for (const Track& track : tracks) threads.emplace(track.process, track.tid);
   // The tracer's own rows have no name: their number says whose they are. Other tracers number
@@ -174,7 +174,7 @@ void Timeline::number_tracks() {
   };
   std::vector<std::set<std::int64_t>> taken(processes.size());
   const auto number = [&](Track& track, bool fresh) {
-    const TimelineProcess& process = processes[track.process];
+    const ForestProcess& process = processes[track.process];
     std::int64_t shown = track.tid == process.pid ? process.shown : track.tid;
     std::set<std::int64_t>& used = taken[track.process];
     if (fresh || shown < 0 || shown > INT32_MAX || !used.insert(shown).second) {

@@ -27,28 +27,26 @@ void append_pair(std::string& out, char type, std::uint32_t frame, std::int64_t 
   out += '}';
 }
 
-std::string profile_name(const Timeline& timeline, const Track& track) {
-  const TimelineProcess& process = timeline.processes[track.process];
+std::string profile_name(const SpanForest& forest, const Track& track) {
+  const ForestProcess& process = forest.processes[track.process];
   std::string name = process.label;
   if (process.shown == process.pid) name += " (pid " + std::to_string(process.pid) + ")";
   return name + ", " + track.label;
 }
 
 // The spans of one row, which nest.
-void write_profile(const Timeline& timeline, std::size_t from, std::size_t to,
+void write_profile(const SpanForest& forest, std::size_t from, std::size_t to,
                    const std::string& name, OutFile& file, bool& first) {
-  const auto item_at = [&](std::size_t i) -> const Item& {
-    return timeline.items[timeline.order[i]];
-  };
+  const auto item_at = [&](std::size_t i) -> const Item& { return forest.items[forest.order[i]]; };
   std::vector<const Item*> open;
   std::string out = first ? "\n{" : ",\n{";
   first = false;
   std::int64_t last = 0;
-  for (std::size_t i = from; i < to; ++i) last = std::max(last, item_at(i).end() - timeline.first);
+  for (std::size_t i = from; i < to; ++i) last = std::max(last, item_at(i).end() - forest.first);
   out += "\"type\":\"evented\",\"name\":\"";
   append_escaped(out, name);
   out += "\",\"unit\":\"microseconds\",\"startValue\":";
-  append_at(out, std::max<std::int64_t>(item_at(from).ts - timeline.first, 0));
+  append_at(out, std::max<std::int64_t>(item_at(from).ts - forest.first, 0));
   out += ",\"endValue\":";
   append_at(out, last);
   out += ",\"events\":[";
@@ -56,7 +54,7 @@ void write_profile(const Timeline& timeline, std::size_t from, std::size_t to,
   const auto emit = [&](char type, const Item& item, std::int64_t at) {
     if (some) out += ",\n";
     some = true;
-    append_pair(out, type, item.name, std::max<std::int64_t>(at - timeline.first, 0));
+    append_pair(out, type, item.name, std::max<std::int64_t>(at - forest.first, 0));
     if (out.size() > (1 << 20)) {
       file.write(out);
       out.clear();
@@ -86,47 +84,47 @@ void write_profile(const Timeline& timeline, std::size_t from, std::size_t to,
 
 Exported export_speedscope(const std::vector<std::string>& paths, OutFile& out, unsigned threads,
                            Control* control) {
-  Timeline timeline;
-  timeline.read(paths, threads, [](const Event&, std::string&) {}, control);
-  timeline.arrange();
+  SpanForest forest;
+  forest.read(paths, threads, [](const Event&, std::string&) {}, control);
+  forest.arrange();
   std::string head =
       "{\"$schema\":\"https://www.speedscope.app/"
       "file-format-schema.json\",\"exporter\":\"dftracer\","
       "\"shared\":{\"frames\":[";
-  for (std::size_t i = 0; i < timeline.words.size(); ++i) {
+  for (std::size_t i = 0; i < forest.words.size(); ++i) {
     head += i == 0 ? "{\"name\":\"" : ",{\"name\":\"";
-    append_escaped(head, timeline.words[i].name);
+    append_escaped(head, forest.words[i].name);
     head += "\",\"file\":\"";
-    append_escaped(head, timeline.words[i].category);
+    append_escaped(head, forest.words[i].category);
     head += "\"}";
   }
   out.write(head + "]},\"profiles\":[");
   // One after the other, in the order of the processes.
-  const auto& order = timeline.order;
+  const auto& order = forest.order;
   std::vector<std::pair<std::size_t, std::size_t>> ranges;
   for (std::size_t from = 0, to = 0; from < order.size(); from = to) {
-    const std::uint32_t track = timeline.items[order[from]].track;
-    for (to = from; to < order.size() && timeline.items[order[to]].track == track; ++to) {
+    const std::uint32_t track = forest.items[order[from]].track;
+    for (to = from; to < order.size() && forest.items[order[to]].track == track; ++to) {
     }
     ranges.emplace_back(from, to);
   }
   const auto track_of = [&](const auto& range) -> const Track& {
-    return timeline.tracks[timeline.items[order[range.first]].track];
+    return forest.tracks[forest.items[order[range.first]].track];
   };
   std::stable_sort(ranges.begin(), ranges.end(), [&](const auto& a, const auto& b) {
-    return timeline.processes[track_of(a).process].place <
-           timeline.processes[track_of(b).process].place;
+    return forest.processes[track_of(a).process].place <
+           forest.processes[track_of(b).process].place;
   });
   bool first = true;
   for (const auto& range : ranges) {
-    const std::string name = profile_name(timeline, track_of(range));
-    write_profile(timeline, range.first, range.second, name, out, first);
+    const std::string name = profile_name(forest, track_of(range));
+    write_profile(forest, range.first, range.second, name, out, first);
   }
   out.write("\n]}\n");
   Exported done;
   done.events = done.records = order.size();
   done.bytes = out.size();
-  done.outcome = std::move(timeline.outcome);
+  done.scan_result = std::move(forest.scan_result);
   out.commit();
   return done;
 }

@@ -32,70 +32,71 @@ void Block::load() {
   vouched_ = false;
   leave_halves_ = false;
   halves_ = 0;
-  switch (piece_.what) {
-    case Piece::What::kMembers:
+  switch (item_.what) {
+    case WorkItem::Content::kMembers:
       load_members(false);
       vouched_ = check_;
       break;
-    case Piece::What::kSuspect:
+    case WorkItem::Content::kSuspect:
       load_members(true);
       break;
-    case Piece::What::kRange:
+    case WorkItem::Content::kRange:
       load_range();
       break;
-    case Piece::What::kText:
+    case WorkItem::Content::kText:
       break;
   }
-  piece_.text.seal();
-  piece_.report.text_bytes += piece_.text.size();
+  item_.text.seal();
+  item_.damage.text_bytes += item_.text.size();
   raw_.shrink(kMaxMember / 8);
 }
 
-void Block::take(std::shared_ptr<const File> file, std::string_view text) {
-  piece_.file = std::move(file);
-  piece_.what = Piece::What::kText;
-  piece_.report = {};
-  piece_.text.clear();
-  piece_.text.append(text);
+void Block::take(std::shared_ptr<const InFile> file, std::string_view text) {
+  item_.file = std::move(file);
+  item_.what = WorkItem::Content::kText;
+  item_.damage = {};
+  item_.text.clear();
+  item_.text.append(text);
   load();
 }
 
 void Block::load_members(bool suspect) {
-  piece_.text.clear();
-  raw_.resize(piece_.size);
-  const long got = piece_.handle->read(piece_.offset, raw_.data(), piece_.size);
+  item_.text.clear();
+  raw_.resize(item_.size);
+  const long got = item_.handle->read(item_.offset, raw_.data(), item_.size);
   raw_.resize(static_cast<std::size_t>(std::max(got, 0L)));
-  piece_.report.bytes_read += raw_.size();
+  item_.damage.bytes_read += raw_.size();
   check_ = true;
   std::size_t at = 0;
   while (at < raw_.size()) {
     const std::string_view rest = raw_.view().substr(at);
-    const std::uint64_t place = piece_.offset + at;
-    MemberHead head;
-    if (!read_member_head(rest, head)) break;  // the file changed under our hands
-    const std::size_t size = suspect ? rest.size() : std::min<std::size_t>(head.size, rest.size());
-    marks_.push_back({piece_.text.size(), place});
+    const std::uint64_t place = item_.offset + at;
+    format::MemberHeader header;
+    if (!format::read_member_header(rest, header)) break;  // the file changed under our hands
+    const std::size_t size =
+        suspect ? rest.size() : std::min<std::size_t>(header.size, rest.size());
+    marks_.push_back({item_.text.size(), place});
     std::size_t used = 0;
-    const std::size_t before = piece_.text.size();
-    const Inflated result = inflater_.member(rest.substr(0, size), kMaxMember, piece_.text, used);
+    const std::size_t before = item_.text.size();
+    const Inflated result = inflater_.member(rest.substr(0, size), kMaxMember, item_.text, used);
     const auto trouble = [&](Trouble kind, std::uint64_t offset, std::uint64_t bytes,
                              std::string detail = {}) {
-      piece_.report.note({kind, file().index, ordinal(), offset, 0, bytes, std::move(detail)});
+      item_.damage.note({kind, file().index, ordinal(), offset, 0, bytes, std::move(detail)});
     };
     if (result == Inflated::kBad) {
-      trouble(Trouble::kBadMember, place, size, std::to_string(head.lines) + " lines lost");
+      trouble(Trouble::kBadMember, place, size, std::to_string(header.lines) + " lines lost");
     } else if (result == Inflated::kCut) {
       // What was inflated is right; half a line at its end is no trouble of its own.
       const bool last = place + size >= file().size;
       trouble(last ? Trouble::kCutMember : Trouble::kBadMember, place, size);
-      piece_.text.resize(std::max(before, piece_.text.view().rfind('\n') + 1));
+      item_.text.resize(std::max(before, item_.text.view().rfind('\n') + 1));
       check_ = false;
     } else {
-      ++piece_.report.members;
-      expected_ += head.lines;
+      ++item_.damage.members;
+      expected_ += header.lines;
       if (used != size) trouble(Trouble::kRubbish, place + used, size - used);
-      if (piece_.text.size() > before && piece_.text.view().back() != '\n') {
-        piece_.text.append("\n");
+      if (item_.text.size() > before && item_.text.view().back() != '\n') {
+        item_.text.append("\n");
       }
     }
     at += size;
@@ -105,14 +106,14 @@ void Block::load_members(bool suspect) {
 // The lines that begin in the range: the first byte after a line end, or the first of the file.
 void Block::load_range() {
   constexpr std::size_t kMore = std::size_t{64} << 10;
-  Buffer& text = piece_.text;
-  const std::uint64_t from = piece_.offset == 0 ? 0 : piece_.offset - 1;
-  const std::size_t lead = piece_.offset - from;
+  Buffer& text = item_.text;
+  const std::uint64_t from = item_.offset == 0 ? 0 : item_.offset - 1;
+  const std::size_t lead = item_.offset - from;
   text.clear();
-  text.resize(lead + piece_.size);
-  const long got = piece_.handle->read(from, text.data(), text.size());
+  text.resize(lead + item_.size);
+  const long got = item_.handle->read(from, text.data(), text.size());
   text.resize(static_cast<std::size_t>(std::max(got, 0L)));
-  piece_.report.bytes_read += text.size() - std::min(lead, text.size());
+  item_.damage.bytes_read += text.size() - std::min(lead, text.size());
   std::size_t begin = 0;
   if (lead != 0) {
     const std::size_t first = text.view().find('\n');
@@ -125,7 +126,7 @@ void Block::load_range() {
     for (;;) {
       const std::size_t before = text.size();
       text.resize(before + kMore);
-      const long more = piece_.handle->read(at, text.data() + before, kMore);
+      const long more = item_.handle->read(at, text.data() + before, kMore);
       const auto size = static_cast<std::size_t>(std::max(more, 0L));
       const std::size_t stop = std::string_view(text.data() + before, size).find('\n');
       text.resize(before + (stop == std::string_view::npos ? size : stop + 1));
@@ -133,7 +134,7 @@ void Block::load_range() {
       if (stop != std::string_view::npos || size == 0) break;
       if (text.size() > kMaxLine) {
         const std::size_t last = text.view().rfind('\n') + 1;
-        piece_.report.note(
+        item_.damage.note(
             {Trouble::kLongLine, file().index, ordinal(), from + last, 0, text.size() - last, {}});
         text.resize(std::max(last, begin));
         break;
@@ -142,15 +143,15 @@ void Block::load_range() {
   }
   std::memmove(text.data(), text.data() + begin, text.size() - begin);
   text.resize(text.size() - begin);
-  piece_.offset = from + begin;
+  item_.offset = from + begin;
 }
 
 std::uint64_t Block::offset_of(const char* at) const {
   const auto place = static_cast<std::size_t>(at - text().data());
-  if (piece_.what == Piece::What::kRange) return piece_.offset + place;
-  if (!file().compressed) return piece_.offset + place;
-  std::uint64_t found = piece_.offset;
-  for (const Mark& mark : marks_) {
+  if (item_.what == WorkItem::Content::kRange) return item_.offset + place;
+  if (!file().compressed) return item_.offset + place;
+  std::uint64_t found = item_.offset;
+  for (const MemberMark& mark : marks_) {
     if (mark.text > place) break;
     found = mark.offset;
   }
@@ -159,7 +160,7 @@ std::uint64_t Block::offset_of(const char* at) const {
 
 void Block::note(Trouble kind, const char* at, std::uint64_t line, std::uint64_t size,
                  std::string detail) {
-  piece_.report.note({kind, file().index, ordinal(), offset_of(at), line, size, std::move(detail)});
+  item_.damage.note({kind, file().index, ordinal(), offset_of(at), line, size, std::move(detail)});
 }
 
 bool Block::accept(Event& event, std::uint64_t line) {
@@ -178,25 +179,25 @@ bool Block::accept(Event& event, std::uint64_t line) {
 
 bool Block::whole(Event& event, std::uint64_t line) {
   if (leave_halves_ || file().pairs == nullptr) return true;
-  const Pairs::Found found = file().pairs->of(file()).find(ordinal(), halves_++);
-  if (found.fate == Pairs::Fate::kTaken) {
-    ++piece_.report.records;
-    ++piece_.report.ends;
+  const Pairs::Match match = file().pairs->of(file()).find(ordinal(), halves_++);
+  if (match.fate == Pairs::Fate::kTaken) {
+    ++item_.damage.records;
+    ++item_.damage.ends;
     return false;
   }
-  if (found.fate == Pairs::Fate::kAlone) {
+  if (match.fate == Pairs::Fate::kAlone) {
     note(Trouble::kUnpaired, event.line.data(), line, event.line.size(),
          excerpt(event.line.data(), event.line.data() + event.line.size()));
     return true;
   }
   event.phase = 'X';
-  event.dur = found.dur;
+  event.dur = match.dur;
   event.has |= kHasDur;
-  if (found.arguments == nullptr) return true;
+  if (match.arguments == nullptr) return true;
   const std::string_view mine = event.args.empty() ? std::string_view("{}") : event.args_text;
   both_.assign(mine.substr(0, mine.size() - 1));
   if (!event.args.empty()) both_ += ',';
-  both_.append(*found.arguments, 1);
+  both_.append(*match.arguments, 1);
   const std::size_t size = both_.size();
   both_.append(kPadding, '\0');
   event.args_text = {both_.data(), size};
@@ -206,8 +207,8 @@ bool Block::whole(Event& event, std::uint64_t line) {
 }
 
 // A line that the fast path did not know: brackets, blanks, commas, several objects, damage.
-const char* Block::other_line_found(const char* p, const char* end, std::uint64_t line,
-                                    void* context, Found found) {
+const char* Block::other_line_records(const char* p, const char* end, std::uint64_t line,
+                                      void* context, OnRecord on_record) {
   const char* eol = line_end(p, end);
   const auto gap = [eol](const char* at) {
     while (at < eol && (*at == ' ' || *at == '\t' || *at == '\r' || *at == ',')) ++at;
@@ -229,7 +230,7 @@ const char* Block::other_line_found(const char* p, const char* end, std::uint64_
         stop = parser_.general(next, event);
         if (stop != nullptr && stop <= eol && gap(stop) == eol && (event.has & kHasName) != 0 &&
             (event.has & kHasPid) != 0) {
-          if (accept(event, line)) found(context, event, line);
+          if (accept(event, line)) on_record(context, event, line);
           break;
         }
       }
@@ -239,7 +240,7 @@ const char* Block::other_line_found(const char* p, const char* end, std::uint64_
            static_cast<std::uint64_t>(eol - at), excerpt(at, eol));
       break;
     }
-    if (accept(event, line)) found(context, event, line);
+    if (accept(event, line)) on_record(context, event, line);
     at = gap(stop);
   }
   // Behind a closing bracket nothing may stand, but another file's opening one.
@@ -250,7 +251,7 @@ const char* Block::other_line_found(const char* p, const char* end, std::uint64_
   return eol + 1;
 }
 
-void Block::document_found(void* context, Found found) {
+void Block::document_records(void* context, OnRecord on_record) {
   const char* p = text().data();
   const char* end = p + text().size();
   const char* counted = p;
@@ -268,7 +269,7 @@ void Block::document_found(void* context, Found found) {
     const char* stop = *p == '{' ? parser_.general(p, event) : nullptr;
     if (stop != nullptr && stop <= end) {
       const std::uint64_t here = line_of(p);
-      if (accept(event, here)) found(context, event, here);
+      if (accept(event, here)) on_record(context, event, here);
       p = stop;
       continue;
     }
@@ -282,14 +283,14 @@ void Block::document_found(void* context, Found found) {
     note(p >= end ? Trouble::kCutLine : Trouble::kBadLine, from, line_of(from),
          static_cast<std::uint64_t>(p - from), excerpt(from, p));
   }
-  piece_.report.lines += line_of(end);
+  item_.damage.lines += line_of(end);
 }
 
 void Block::finish() {
-  if (!check_ || piece_.report.records + unusable_ == expected_) return;
-  piece_.report.note(
-      {Trouble::kWrongCount, file().index, ordinal(), piece_.offset, 0, piece_.size,
-       std::to_string(piece_.report.records + unusable_) + " of " + std::to_string(expected_)});
+  if (!check_ || item_.damage.records + unusable_ == expected_) return;
+  item_.damage.note(
+      {Trouble::kWrongCount, file().index, ordinal(), item_.offset, 0, item_.size,
+       std::to_string(item_.damage.records + unusable_) + " of " + std::to_string(expected_)});
 }
 
 }  // namespace dft::reader

@@ -17,18 +17,18 @@ concept TakesRepeats = requires(Visit& visit, const Repeat& repeat) {
 
 class Block {
  public:
-  [[nodiscard]] const File& file() const { return *piece_.file; }
-  [[nodiscard]] std::uint64_t ordinal() const { return piece_.ordinal; }
-  [[nodiscard]] std::string_view text() const { return piece_.text.view(); }
+  [[nodiscard]] const InFile& file() const { return *item_.file; }
+  [[nodiscard]] std::uint64_t ordinal() const { return item_.ordinal; }
+  [[nodiscard]] std::string_view text() const { return item_.text.view(); }
   // Complete after records() has gone through.
-  [[nodiscard]] const Report& report() const { return piece_.report; }
+  [[nodiscard]] const Damage& damage() const { return item_.damage; }
 
-  // For the scan: to be filled by a feed, then loaded.
-  Piece& piece() { return piece_; }
+  // For the scan: to be filled by a queue, then loaded.
+  WorkItem& item() { return item_; }
   // Reads and inflates what the piece stands for. What cannot be had is in the report.
   void load();
   // Any text as a block, for tests.
-  void take(std::shared_ptr<const File> file, std::string_view text);
+  void take(std::shared_ptr<const InFile> file, std::string_view text);
 
   // The beginnings and ends of spans stay what they are: for copies, which change nothing.
   void leave_halves() { leave_halves_ = true; }
@@ -56,7 +56,7 @@ class Block {
     // Whoever takes repeats needs few whole events; of these, each is asked by itself.
     constexpr bool kRepeats = Brief && TakesRepeats<Visit>;
     utf8_ = !kRepeats && (is_ascii(text()) || is_utf8(text()));
-    if (file().shape == Shape::kDocument) {
+    if (file().shape == FileLayout::kDocument) {
       document([&](const Event& event, std::uint64_t line) { visit(event, line); });
       finish();
       return;
@@ -71,8 +71,8 @@ class Block {
         Repeat repeat;
         const char* stop = parser_.repeat(p, end, repeat);
         if (stop != nullptr && visit.again(repeat)) {
-          ++piece_.report.records;
-          ++piece_.report.events;
+          ++item_.damage.records;
+          ++item_.damage.events;
           ++line;
           p = stop + 1;
           continue;
@@ -93,31 +93,31 @@ class Block {
         p = stop + 1;
         continue;
       }
-      p = other_line(p, end, line, [&](const Event& found) { visit(found, line); });
+      p = other_line(p, end, line, [&](const Event& other) { visit(other, line); });
       ++line;
     }
     if (!text().empty() && end[-1] != '\n') --line;
-    piece_.report.lines += line;
+    item_.damage.lines += line;
     finish();
   }
 
-  struct Mark {  // where in the text a member begins
+  struct MemberMark {  // where in the text a member begins
     std::size_t text;
     std::uint64_t offset;
   };
-  using Found = void (*)(void*, const Event&, std::uint64_t);
+  using OnRecord = void (*)(void*, const Event&, std::uint64_t);
 
   void load_members(bool suspect);
   void load_range();
   void count(const Event& event) {
-    Report& report = piece_.report;
-    ++report.records;
+    Damage& damage = item_.damage;
+    ++damage.records;
     if (event.is_metadata()) {
-      ++report.metadata;
+      ++damage.metadata;
     } else if (event.is_own()) {
-      ++report.own;
+      ++damage.own;
     } else {
-      ++report.events;
+      ++damage.events;
     }
   }
   void note(Trouble kind, const char* at, std::uint64_t line, std::uint64_t size,
@@ -127,30 +127,30 @@ class Block {
   bool accept(Event& event, std::uint64_t line);
   // A beginning becomes the span; false, and counted, for an end that belongs to one.
   bool whole(Event& event, std::uint64_t line);
-  const char* other_line_found(const char* p, const char* end, std::uint64_t line, void* context,
-                               Found found);
-  void document_found(void* context, Found found);
+  const char* other_line_records(const char* p, const char* end, std::uint64_t line, void* context,
+                                 OnRecord on_record);
+  void document_records(void* context, OnRecord on_record);
   void finish();
 
   template <typename Visit>
   const char* other_line(const char* p, const char* end, std::uint64_t line, Visit&& visit) {
-    return other_line_found(p, end, line, &visit,
-                            [](void* context, const Event& event, std::uint64_t) {
-                              (*static_cast<std::remove_reference_t<Visit>*>(context))(event);
-                            });
+    return other_line_records(p, end, line, &visit,
+                              [](void* context, const Event& event, std::uint64_t) {
+                                (*static_cast<std::remove_reference_t<Visit>*>(context))(event);
+                              });
   }
   template <typename Visit>
   void document(Visit&& visit) {
-    document_found(&visit, [](void* context, const Event& event, std::uint64_t line) {
+    document_records(&visit, [](void* context, const Event& event, std::uint64_t line) {
       (*static_cast<std::remove_reference_t<Visit>*>(context))(event, line);
     });
   }
 
-  Piece piece_;
+  WorkItem item_;
   Parser parser_;
   Inflater inflater_;
   Buffer raw_;
-  std::vector<Mark> marks_;
+  std::vector<MemberMark> marks_;
   bool utf8_ = true;            // all of the text is, as far as it was asked
   std::uint64_t expected_ = 0;  // lines that the members' headers promise
   bool check_ = false;          // all of them were inflated, so that the promise can be checked
@@ -159,7 +159,7 @@ class Block {
   bool leave_halves_ = false;
   std::size_t halves_ = 0;  // beginnings and ends so far
   std::string both_;        // the arguments of a beginning and its end
-  std::vector<Field> both_fields_;
+  std::vector<JsonField> both_fields_;
 };
 
 }  // namespace dft::reader

@@ -26,12 +26,12 @@ const TroubleInfo& info_of(Trouble kind) {
   return kTable[static_cast<std::size_t>(kind)];
 }
 
-void Report::note(Problem problem) {
+void Damage::note(Problem problem) {
   ++counts[static_cast<std::size_t>(problem.kind)];
   if (problems.size() < kProblemsKept) problems.push_back(std::move(problem));
 }
 
-void Report::add(const Report& other) {
+void Damage::add(const Damage& other) {
   bytes_read += other.bytes_read;
   text_bytes += other.text_bytes;
   members += other.members;
@@ -51,7 +51,7 @@ void Report::add(const Report& other) {
   if (problems.size() > kProblemsKept) problems.resize(kProblemsKept);
 }
 
-bool Report::damaged() const {
+bool Damage::is_damaged() const {
   for (std::size_t i = 0; i < kTroubles; ++i) {
     if (counts[i] != 0 && info_of(static_cast<Trouble>(i)).damage) return true;
   }

@@ -46,7 +46,7 @@ struct Problem {
 };
 
 // Of one block, one file, or everything: adding is associative.
-struct Report {
+struct Damage {
   std::uint64_t bytes_read = 0;  // of files
   std::uint64_t text_bytes = 0;  // inflated
   std::uint64_t members = 0;     // gzip members inflated whole
@@ -60,11 +60,11 @@ struct Report {
   std::vector<Problem> problems;  // the first ones, by place
 
   void note(Problem problem);
-  void add(const Report& other);
+  void add(const Damage& other);
   [[nodiscard]] std::uint64_t count(Trouble kind) const {
     return counts[static_cast<std::size_t>(kind)];
   }
-  [[nodiscard]] bool damaged() const;
+  [[nodiscard]] bool is_damaged() const;
 };
 
 inline constexpr std::size_t kProblemsKept = 200;

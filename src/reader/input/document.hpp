@@ -1,5 +1,5 @@
 // Finds the records of one large JSON document while it passes by, without keeping it.
-// Used by the feed, under its lock.
+// Used by the queue, under its lock.
 #pragma once
 #include <cstddef>
 #include <string>

@@ -17,7 +17,7 @@ constexpr std::size_t kProbe = std::size_t{256} << 10;
 constexpr std::size_t kStep = std::size_t{1} << 20;
 
 // The value behind the last "key" of the text, as a field.
-bool find_value(std::string_view text, std::string_view key, Field& field) {
+bool find_value(std::string_view text, std::string_view key, JsonField& field) {
   const std::string quoted = '"' + std::string(key) + '"';
   for (std::size_t at = text.rfind(quoted); at != std::string_view::npos;
        at = at == 0 ? std::string_view::npos : text.rfind(quoted, at - 1)) {
@@ -31,7 +31,7 @@ bool find_value(std::string_view text, std::string_view key, Field& field) {
 // By content, because a name is easily changed. A first member that has lost its magic is still one
 // of several; and what is called .gz and does not begin like text is not read as text.
 bool looks_compressed(std::string_view path, std::string_view head) {
-  if (is_gzip(head)) return true;
+  if (format::is_gzip(head)) return true;
   if (find_member(head, 0, false) != std::string_view::npos) return true;
   return path.ends_with(".gz") && !head.empty() &&
          std::string_view("[{ \t\r\n").find(head.front()) == std::string_view::npos;
@@ -70,14 +70,14 @@ int digits_of(std::string_view metric) {
 }
 
 // The parser took the start record for microseconds; the unit may stand behind it.
-void scale_start(File& file) {
+void scale_start(InFile& file) {
   for (int digits = 3; file.started && digits > file.clock.digits; --digits) file.started_ns /= 10;
   for (int digits = 3; file.started && digits < file.clock.digits; ++digits) {
     if (__builtin_mul_overflow(file.started_ns, 10, &file.started_ns)) file.started = false;
   }
 }
 
-void read_lines_head(std::string_view text, File& file) {
+void read_lines_head(std::string_view text, InFile& file) {
   file.bracket = *skip_space(text.data()) == '[';
   Parser parser;
   Event event;
@@ -91,7 +91,7 @@ void read_lines_head(std::string_view text, File& file) {
     if (!event.is_own()) continue;
     std::string_view name;
     std::string_view value;
-    for (const Field& field : event.args) {
+    for (const JsonField& field : event.args) {
       if (field.key == "name") name = field.value;
       if (field.key == "value") value = field.value;
       if (field.key == "hostname" && file.named_host.empty()) file.named_host = field.value;
@@ -111,19 +111,19 @@ void read_lines_head(std::string_view text, File& file) {
   scale_start(file);
 }
 
-bool read_document_facts(std::string_view text, File& file) {
-  Field field;
+bool read_document_facts(std::string_view text, InFile& file) {
+  JsonField field;
   // What events have in their arguments is not about the file.
   const std::size_t events = text.find("\"traceEvents\"");
   if (events != std::string_view::npos) {
     const std::string_view before = text.substr(0, events);
-    if (find_value(before, "host_name", field) && field.kind == Kind::kString) {
+    if (find_value(before, "host_name", field) && field.kind == JsonKind::kString) {
       file.host = field.value;
     }
     if (find_value(before, "dftracerMerged", field)) file.merged = true;
   }
-  if (find_value(text, "distributedInfo", field) && field.kind == Kind::kObject) {
-    Field rank;
+  if (find_value(text, "distributedInfo", field) && field.kind == JsonKind::kObject) {
+    JsonField rank;
     std::string inner(field.value);
     inner.append(kPadding, '\0');
     if (find_value({inner.data(), field.value.size()}, "rank", rank)) integer_of(rank, file.rank);
@@ -132,7 +132,7 @@ bool read_document_facts(std::string_view text, File& file) {
 }
 
 // Follows a document to its end, for a clock that its writer put there.
-void search_whole(File& file) {
+void search_whole(InFile& file) {
   Buffer raw;
   Buffer text;
   Inflater inflater;
@@ -172,11 +172,11 @@ void search_whole(File& file) {
 
 }  // namespace
 
-Handle::~Handle() {
+FileHandle::~FileHandle() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-long Handle::read(std::uint64_t offset, char* to, std::size_t size) const {
+long FileHandle::read(std::uint64_t offset, char* to, std::size_t size) const {
   std::size_t done = 0;
   size = static_cast<std::size_t>(std::min<std::uint64_t>(size, end_ - std::min(offset, end_)));
   while (done < size) {
@@ -191,13 +191,13 @@ long Handle::read(std::uint64_t offset, char* to, std::size_t size) const {
   return static_cast<long>(done);
 }
 
-bool open_file(File& file) {
+bool open_file(InFile& file) {
   const int fd = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     file.error = errno;
     return false;
   }
-  file.handle = std::make_shared<Handle>(fd);
+  file.handle = std::make_shared<FileHandle>(fd);
   file.pairs = std::make_shared<PairsOnce>();
   struct stat facts{};
   if (::fstat(fd, &facts) != 0) {
@@ -233,7 +233,7 @@ bool open_file(File& file) {
   head.seal();
   file.blank = head.view().find_first_not_of("[], \t\r\n") == std::string_view::npos;
   if (is_document(head.view())) {
-    file.shape = Shape::kDocument;
+    file.shape = FileLayout::kDocument;
     file.records = head.view().find("\"ph\"") != std::string_view::npos;
     if (!read_document_facts(head.view(), file)) search_whole(file);
   } else {

@@ -1,4 +1,4 @@
-// One file of a trace: what it is, found at its head. Opened by the feed; shared by the workers
+// One file of a trace: what it is, found at its head. Opened by the queue; shared by the workers
 // that read its blocks.
 #pragma once
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace dft::reader {
 
 // A descriptor that is closed with its last user. Reads at given places, so that threads share it.
-class Handle {
+class FileHandle {
  public:
-  explicit Handle(int fd) : fd_(fd) {}
-  ~Handle();
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
+  explicit FileHandle(int fd) : fd_(fd) {}
+  ~FileHandle();
+  FileHandle(const FileHandle&) = delete;
+  FileHandle& operator=(const FileHandle&) = delete;
   // Nothing behind this place is read: a file that grows meanwhile stays as long as it was.
   void end_at(std::uint64_t size) { end_ = size; }
   // Bytes read, fewer only at the end of the file; -errno if it cannot be read.
@@ -28,19 +28,19 @@ class Handle {
   std::uint64_t end_ = UINT64_MAX;
 };
 
-enum class Shape : std::uint8_t {
+enum class FileLayout : std::uint8_t {
   kLines,     // a record a line
   kDocument,  // one JSON document, its records in an array: torch.profiler, Chrome
 };
 
-struct File {
+struct InFile {
   std::string path;
   std::uint32_t index = 0;
   std::uint64_t size = 0;
   std::uint64_t most = UINT64_MAX;  // of its bytes are looked at; set before it is opened
   int error = 0;                    // errno, if it could not be opened
   bool compressed = false;
-  Shape shape = Shape::kLines;
+  FileLayout shape = FileLayout::kLines;
   FileClock clock;
   std::int64_t rank = -1;       // distributedInfo of torch.profiler
   std::string host;             // host_name of torch.profiler
@@ -54,12 +54,12 @@ struct File {
   bool ours = false;       // its start record has the keys that only this project writes
   bool records = false;    // a record stands in its head
   bool blank = false;      // nothing but brackets and blanks does
-  std::shared_ptr<Handle> handle;
+  std::shared_ptr<FileHandle> handle;
   std::shared_ptr<PairsOnce> pairs;  // none: halves of spans are left as they are
 };
 
 // Opens the file and looks at its head. False (and `error`) if that is not possible. A document
 // whose clock stands behind its events is read through once for it.
-bool open_file(File& file);
+bool open_file(InFile& file);
 
 }  // namespace dft::reader

@@ -7,54 +7,24 @@
 namespace dft::reader {
 namespace {
 
-std::uint16_t get16(const char* p) {
-  std::uint16_t value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
 std::uint32_t get32(const char* p) {
   std::uint32_t value;
   std::memcpy(&value, p, sizeof value);
   return value;
 }
 
-constexpr unsigned char kExtra = 4;
-
 }  // namespace
 
-bool is_gzip(std::string_view bytes) {
-  return bytes.size() >= 3 && bytes[0] == '\x1f' && bytes[1] == '\x8b' && bytes[2] == '\x08';
-}
-
-bool read_member_head(std::string_view bytes, MemberHead& out) {
-  if (bytes.size() < kMemberHead || !is_gzip(bytes)) return false;
-  // Extra field alone: a name or a comment after it would move the data.
-  if (static_cast<unsigned char>(bytes[3]) != kExtra) return false;
-  const std::size_t length = get16(bytes.data() + 10);
-  const std::size_t end = std::min(bytes.size(), 12 + length);
-  for (std::size_t at = 12; at + 4 <= end;) {
-    const std::size_t size = get16(bytes.data() + at + 2);
-    if (bytes[at] == 'D' && bytes[at + 1] == 'F' && size >= 8 && at + 12 <= end) {
-      out.size = get32(bytes.data() + at + 4);
-      out.lines = get32(bytes.data() + at + 8);
-      out.head = static_cast<std::uint32_t>(12 + length);
-      return out.size > out.head + 8;
-    }
-    at += 4 + size;
-  }
-  return false;
-}
-
 std::size_t find_member(std::string_view bytes, std::size_t from, bool any) {
-  for (std::size_t at = from; at + kMemberHead <= bytes.size(); ++at) {
+  for (std::size_t at = from; at + format::kMemberHeader <= bytes.size(); ++at) {
     const auto* found = static_cast<const char*>(
-        std::memchr(bytes.data() + at, 0x1f, bytes.size() - at - kMemberHead + 1));
+        std::memchr(bytes.data() + at, 0x1f, bytes.size() - at - format::kMemberHeader + 1));
     if (found == nullptr) break;
     at = static_cast<std::size_t>(found - bytes.data());
-    MemberHead head;
+    format::MemberHeader header;
     const auto here = bytes.substr(at);
-    if (any ? is_gzip(here) && (static_cast<unsigned char>(here[3]) & 0xe0) == 0
-            : read_member_head(here, head)) {
+    if (any ? format::is_gzip(here) && (static_cast<unsigned char>(here[3]) & 0xe0) == 0
+            : format::read_member_header(here, header)) {
       return at;
     }
   }

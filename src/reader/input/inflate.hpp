@@ -1,27 +1,17 @@
 // gzip members: their headers, ours with the size in them, and inflating by ISA-L.
-// Called by the feed, under its lock, and by workers.
+// Called by the queue, under its lock, and by workers.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <string_view>
 
+#include "format/member.hpp"
 #include "reader/input/buffer.hpp"
 
 struct inflate_state;
 
 namespace dft::reader {
 
-// What the extra field DF of a header says (docs/design/file-format.md).
-inline constexpr std::size_t kMemberHead = 24;
-struct MemberHead {
-  std::uint32_t size = 0;   // of the whole member
-  std::uint32_t lines = 0;  // in it, without `[`
-  std::uint32_t head = 0;   // bytes of the header
-};
-
-[[nodiscard]] bool is_gzip(std::string_view bytes);  // at least three bytes of a gzip header
-// False if there is no such field. Needs the header as far as its extra field, 24 bytes of ours.
-bool read_member_head(std::string_view bytes, MemberHead& out);
 // The first header of ours, or with `any` of anybody, at or after `from`; npos if there is none.
 std::size_t find_member(std::string_view bytes, std::size_t from, bool any);
 

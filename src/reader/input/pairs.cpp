@@ -28,7 +28,7 @@ std::uint64_t track_of(const Event& event) {
       hash = hash_text({reinterpret_cast<const char*>(&number), sizeof number}, hash);
       return;
     }
-    for (const Field& field : event.extra) {
+    for (const JsonField& field : event.extra) {
       if (field.key == key) hash = hash_text(field.value, hash + 1);
     }
   };
@@ -39,11 +39,11 @@ std::uint64_t track_of(const Event& event) {
 
 }  // namespace
 
-Pairs::Pairs(const File& file) {
-  FileFeed feed(file.path, file.index, file.size);
+Pairs::Pairs(const InFile& file) {
+  FileQueue queue(file.path, file.index, file.size);
   Block block;
   std::vector<Half> halves;
-  while (feed.next(block.piece())) {
+  while (queue.next(block.item())) {
     block.load();
     block.leave_halves();
     const std::uint64_t ordinal = block.ordinal();
@@ -105,8 +105,8 @@ void Pairs::match(std::vector<Half>& halves) {
   }
 }
 
-Pairs::Found Pairs::find(std::uint64_t block, std::size_t index) const {
-  Found out;
+Pairs::Match Pairs::find(std::uint64_t block, std::size_t index) const {
+  Match out;
   // A file that changed meanwhile has others.
   if (block >= fates_.size() || index >= fates_[block].size()) return out;
   const std::int64_t fate = fates_[block][index];

@@ -11,7 +11,7 @@
 
 namespace dft::reader {
 
-struct File;
+struct InFile;
 
 inline constexpr char kSpanBegin = 'B';
 inline constexpr char kSpanEnd = 'E';
@@ -20,16 +20,16 @@ inline bool is_half(char phase) { return phase == kSpanBegin || phase == kSpanEn
 class Pairs {
  public:
   enum class Fate : std::uint8_t { kAlone, kSpan, kTaken };
-  struct Found {
+  struct Match {
     Fate fate = Fate::kAlone;
     std::int64_t dur = 0;                    // of a span, nanoseconds
     const std::string* arguments = nullptr;  // of its end, if it has some
   };
 
   // Reads the file for them: about 40 bytes each while that goes on, 8 afterwards.
-  explicit Pairs(const File& file);
+  explicit Pairs(const InFile& file);
   // `index` counts the beginnings and ends of the block.
-  [[nodiscard]] Found find(std::uint64_t block, std::size_t index) const;
+  [[nodiscard]] Match find(std::uint64_t block, std::size_t index) const;
 
  private:
   struct Half;
@@ -44,7 +44,7 @@ class Pairs {
 // Of one file.
 class PairsOnce {
  public:
-  const Pairs& of(const File& file) {
+  const Pairs& of(const InFile& file) {
     std::call_once(once_, [&] { pairs_ = std::make_unique<const Pairs>(file); });
     return *pairs_;
   }

@@ -13,43 +13,43 @@ unsigned default_threads() {
 }
 
 void Ledger::add(const Block& block) {
-  const Report& report = block.report();
+  const Damage& damage = block.damage();
   const std::lock_guard lock(mutex_);
   FileBook& book = files_[block.file().index];
-  book.report.add(report);
+  book.damage.add(damage);
   if (book.lines.size() <= block.ordinal()) book.lines.resize(block.ordinal() + 1);
-  book.lines[block.ordinal()] = static_cast<std::uint32_t>(report.lines);
+  book.lines[block.ordinal()] = static_cast<std::uint32_t>(damage.lines);
 }
 
-Outcome Ledger::close(const std::vector<std::shared_ptr<File>>& files) {
+ScanResult Ledger::close(const std::vector<std::shared_ptr<InFile>>& files) {
   const std::lock_guard lock(mutex_);
-  Outcome out;
+  ScanResult out;
   out.files = files;
-  out.reports.resize(files.size());
+  out.damages.resize(files.size());
   for (auto& [index, book] : files_) {
-    Report& report = out.reports[index];
-    report = book.report;
+    Damage& damage = out.damages[index];
+    damage = book.damage;
     // Bytes, and yet nothing that is a record: a stranger.
-    if (report.records == 0 && files[index]->size != 0 && files[index]->error == 0) {
-      report.note({Trouble::kNoRecords, index, 0, 0, 0, files[index]->size, {}});
+    if (damage.records == 0 && files[index]->size != 0 && files[index]->error == 0) {
+      damage.note({Trouble::kNoRecords, index, 0, 0, 0, files[index]->size, {}});
     }
     std::uint64_t before = 1;
     std::size_t block = 0;
-    for (Problem& problem : report.problems) {  // they stand in the order of their blocks
+    for (Problem& problem : damage.problems) {  // they stand in the order of their blocks
       for (; block < problem.block && block < book.lines.size(); ++block) {
         before += book.lines[block];
       }
       problem.line += before;
     }
-    out.total.add(report);
+    out.total.add(damage);
   }
   return out;
 }
 
-Outcome scan(const std::vector<std::string>& paths, unsigned threads,
-             const std::function<void(unsigned worker, Block& block)>& visit, Control* control) {
+ScanResult scan(const std::vector<std::string>& paths, unsigned threads,
+                const std::function<void(unsigned worker, Block& block)>& visit, Control* control) {
   if (threads == 0) threads = default_threads();
-  Feed feed(paths, false);
+  WorkQueue queue(paths, false);
   Ledger ledger;
   std::atomic<bool> failed{false};
   std::exception_ptr failure;
@@ -57,12 +57,12 @@ Outcome scan(const std::vector<std::string>& paths, unsigned threads,
   const auto work = [&](unsigned index) {
     try {
       Block block;
-      while (!failed && feed.next(block.piece())) {
+      while (!failed && queue.next(block.item())) {
         block.load();
         visit(index, block);
         ledger.add(block);
         if (control == nullptr) continue;
-        control->bytes += block.report().bytes_read;
+        control->bytes += block.damage().bytes_read;
         if (control->stop) throw Stopped();
       }
     } catch (...) {
@@ -75,7 +75,7 @@ Outcome scan(const std::vector<std::string>& paths, unsigned threads,
   work(0);
   for (std::thread& worker : workers) worker.join();
   if (failure) std::rethrow_exception(failure);
-  return ledger.close(feed.files());
+  return ledger.close(queue.files());
 }
 
 }  // namespace dft::reader

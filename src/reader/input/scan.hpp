@@ -31,21 +31,21 @@ struct Stopped : std::exception {
 };
 
 // Files and what was found in them, with lines counted from the file's beginning.
-struct Outcome {
-  std::vector<std::shared_ptr<File>> files;
-  std::vector<Report> reports;  // one a file
-  Report total;
+struct ScanResult {
+  std::vector<std::shared_ptr<InFile>> files;
+  std::vector<Damage> damages;  // one a file
+  Damage total;
 };
 
 // Adds up the reports of blocks as they come, in any order.
 class Ledger {
  public:
   void add(const Block& block);
-  Outcome close(const std::vector<std::shared_ptr<File>>& files);
+  ScanResult close(const std::vector<std::shared_ptr<InFile>>& files);
 
  private:
   struct FileBook {
-    Report report;
+    Damage damage;
     std::vector<std::uint32_t> lines;  // of each block
   };
   std::mutex mutex_;
@@ -55,9 +55,9 @@ class Ledger {
 // Calls visit(worker, block) for every block, on `threads` threads (0: one a core), in no order.
 // The visitor goes through block.records(); the blocks of one worker come one after the other. An
 // exception of a visitor ends it and is thrown again.
-Outcome scan(const std::vector<std::string>& paths, unsigned threads,
-             const std::function<void(unsigned worker, Block& block)>& visit,
-             Control* control = nullptr);
+ScanResult scan(const std::vector<std::string>& paths, unsigned threads,
+                const std::function<void(unsigned worker, Block& block)>& visit,
+                Control* control = nullptr);
 
 // Calls make(worker, block) for every block, on several threads, and hands out what it returns in
 // the order of the files and their blocks. At most a few results wait, so memory stays bounded
@@ -69,7 +69,7 @@ class OrderedScan {
 
   OrderedScan(const std::vector<std::string>& paths, unsigned threads, Make make,
               Control* control = nullptr, const std::vector<std::uint64_t>& most = {})
-      : feed_(paths, true, most), make_(std::move(make)), control_(control) {
+      : queue_(paths, true, most), make_(std::move(make)), control_(control) {
     if (threads == 0) threads = default_threads();
     window_ = threads * 2;
     running_ = threads;
@@ -102,8 +102,8 @@ class OrderedScan {
     return result;
   }
   // After the last result.
-  Outcome outcome() { return ledger_.close(feed_.files()); }
-  [[nodiscard]] std::vector<std::shared_ptr<File>> files() const { return feed_.files(); }
+  ScanResult result() { return ledger_.close(queue_.files()); }
+  [[nodiscard]] std::vector<std::shared_ptr<InFile>> files() const { return queue_.files(); }
 
  private:
   void work(unsigned index) {
@@ -113,13 +113,13 @@ class OrderedScan {
         std::uint64_t number = 0;
         {
           // Taking a piece and its number is one step, or the order would be lost.
-          std::unique_lock turn(feeding_);
+          std::unique_lock turn(taking_);
           {
             std::unique_lock lock(mutex_);
             changed_.wait(lock, [this] { return stopped_ || handed_ < wanted_ + window_; });
             if (stopped_) break;
           }
-          if (!feed_.next(block.piece())) break;
+          if (!queue_.next(block.item())) break;
           const std::lock_guard lock(mutex_);
           number = handed_++;
         }
@@ -127,7 +127,7 @@ class OrderedScan {
         Result result = make_(index, block);
         ledger_.add(block);
         if (control_ != nullptr) {
-          control_->bytes += block.report().bytes_read;
+          control_->bytes += block.damage().bytes_read;
           if (control_->stop) throw Stopped();
         }
         {
@@ -148,11 +148,11 @@ class OrderedScan {
     changed_.notify_all();
   }
 
-  Feed feed_;
+  WorkQueue queue_;
   Make make_;
   Control* control_;
   Ledger ledger_;
-  std::mutex feeding_;
+  std::mutex taking_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::uint64_t, Result> ready_;

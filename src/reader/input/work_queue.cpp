@@ -10,101 +10,102 @@ constexpr std::size_t kRead = std::size_t{256} << 10;
 
 }  // namespace
 
-FileFeed::FileFeed(std::string path, std::uint32_t index, std::uint64_t most)
-    : file_(std::make_shared<File>()) {
+FileQueue::FileQueue(std::string path, std::uint32_t index, std::uint64_t most)
+    : file_(std::make_shared<InFile>()) {
   file_->most = most;
   file_->path = std::move(path);
   file_->index = index;
 }
 
-void FileFeed::note(Piece& piece, Trouble kind, std::uint64_t offset, std::uint64_t size,
-                    std::string detail) {
-  piece.report.note({kind, file_->index, piece.ordinal, offset, 0, size, std::move(detail)});
+void FileQueue::note(WorkItem& item, Trouble kind, std::uint64_t offset, std::uint64_t size,
+                     std::string detail) {
+  item.damage.note({kind, file_->index, item.ordinal, offset, 0, size, std::move(detail)});
 }
 
-bool FileFeed::next(Piece& piece) {
+bool FileQueue::next(WorkItem& item) {
   if (done) return false;
-  piece.file = file_;
-  piece.ordinal = ordinal_++;
-  piece.report = {};
-  piece.text.clear();
-  piece.text.shrink(8 * kPieceText);  // after a line that was very long
-  piece.size = 0;
-  piece.what = Piece::What::kText;
-  if (!opened_ && !open(piece)) return true;  // with a note of why, and nothing else
-  piece.handle = file_->handle;
-  const bool got = file_->compressed                  ? compressed(piece)
-                   : file_->shape == Shape::kDocument ? stream(piece)
-                                                      : range(piece);
+  item.file = file_;
+  item.ordinal = ordinal_++;
+  item.damage = {};
+  item.text.clear();
+  item.text.shrink(8 * kItemText);  // after a line that was very long
+  item.size = 0;
+  item.what = WorkItem::Content::kText;
+  if (!opened_ && !open(item)) return true;  // with a note of why, and nothing else
+  item.handle = file_->handle;
+  const bool got = file_->compressed                       ? compressed(item)
+                   : file_->shape == FileLayout::kDocument ? stream(item)
+                                                           : range(item);
   if (!got) {
     done = true;
     file_->handle.reset();
     // A note that came with the end still has to be told.
-    return !piece.report.problems.empty();
+    return !item.damage.problems.empty();
   }
   return true;
 }
 
-bool FileFeed::open(Piece& piece) {
+bool FileQueue::open(WorkItem& item) {
   opened_ = true;
   if (!open_file(*file_)) {
-    note(piece, Trouble::kCannotRead, 0, 0, std::strerror(file_->error));
+    note(item, Trouble::kCannotRead, 0, 0, std::strerror(file_->error));
     file_->handle.reset();
     done = true;
     return false;
   }
   if (file_->size == 0) {
-    note(piece, Trouble::kEmptyFile, 0, 0);
+    note(item, Trouble::kEmptyFile, 0, 0);
     file_->handle.reset();
     done = true;
     return false;
   }
-  if (file_->ours && !file_->bracket) note(piece, Trouble::kNoBracket, 0, 0);
+  if (file_->ours && !file_->bracket) note(item, Trouble::kNoBracket, 0, 0);
   return true;
 }
 
-bool FileFeed::range(Piece& piece) {
+bool FileQueue::range(WorkItem& item) {
   if (at_ >= file_->size) return false;
-  piece.what = Piece::What::kRange;
-  piece.offset = at_;
-  piece.size = std::min<std::uint64_t>(kPieceText, file_->size - at_);
-  at_ += piece.size;
+  item.what = WorkItem::Content::kRange;
+  item.offset = at_;
+  item.size = std::min<std::uint64_t>(kItemText, file_->size - at_);
+  at_ += item.size;
   return true;
 }
 
-bool FileFeed::compressed(Piece& piece) {
+bool FileQueue::compressed(WorkItem& item) {
   for (;;) {
     if (streaming_) {
-      if (stream(piece)) return true;
+      if (stream(item)) return true;
       streaming_ = false;
       at_ = position();
     }
     if (at_ >= file_->size) return false;
-    if (group(piece)) return true;
+    if (group(item)) return true;
     // Not ours, or larger than a worker should hold: followed as a stream.
     streaming_ = true;
     in_member_ = false;
     carry_.clear();
     go_to(at_);
     if (inflater_ == nullptr) inflater_ = std::make_unique<Inflater>();
-    (void)after_member(piece);
+    (void)after_member(item);
   }
 }
 
 // Members of ours, by the sizes in their headers.
-bool FileFeed::group(Piece& piece) {
-  if (file_->shape == Shape::kDocument) return false;
+bool FileQueue::group(WorkItem& item) {
+  if (file_->shape == FileLayout::kDocument) return false;
   std::uint64_t at = at_;
   std::uint64_t text = 0;
-  char bytes[8 + kMemberHead];
-  long got = file_->handle->read(at, bytes + 8, kMemberHead);
+  char bytes[8 + format::kMemberHeader];
+  long got = file_->handle->read(at, bytes + 8, format::kMemberHeader);
   bool suspect = false;
   while (at < file_->size) {
-    MemberHead head;
-    if (got < static_cast<long>(kMemberHead) || !read_member_head({bytes + 8, kMemberHead}, head)) {
+    format::MemberHeader header;
+    if (got < static_cast<long>(format::kMemberHeader) ||
+        !format::read_member_header({bytes + 8, format::kMemberHeader}, header)) {
       break;
     }
-    const std::uint64_t end = at + head.size;
+    const std::uint64_t end = at + header.size;
     suspect = end > file_->size;
     std::uint32_t size_of_text = 0;
     if (!suspect) {
@@ -112,37 +113,37 @@ bool FileFeed::group(Piece& piece) {
       if (got < 0) break;
       std::memcpy(&size_of_text, bytes + 4, 4);
       // A size that leads nowhere is not to be believed.
-      suspect = end != file_->size && !(got >= 3 && is_gzip({bytes + 8, 3}));
+      suspect = end != file_->size && !(got >= 3 && format::is_gzip({bytes + 8, 3}));
     }
     if (suspect || (size_of_text > kMaxMember && at == at_)) break;
-    if (at != at_ && (end - at_ > kPieceBytes || text + size_of_text > kPieceText)) break;
+    if (at != at_ && (end - at_ > kItemBytes || text + size_of_text > kItemText)) break;
     text += size_of_text;
     at = end;
   }
   if (at == at_) {
     if (!suspect) return false;
-    const std::uint64_t next = find_header(at_ + kMemberHead, false);
-    piece.what = Piece::What::kSuspect;
-    piece.offset = at_;
-    piece.size = next - at_;
+    const std::uint64_t next = find_header(at_ + format::kMemberHeader, false);
+    item.what = WorkItem::Content::kSuspect;
+    item.offset = at_;
+    item.size = next - at_;
     at_ = next;
     return true;
   }
-  piece.what = Piece::What::kMembers;
-  piece.offset = at_;
-  piece.size = at - at_;
+  item.what = WorkItem::Content::kMembers;
+  item.offset = at_;
+  item.size = at - at_;
   at_ = at;
   return true;
 }
 
-void FileFeed::go_to(std::uint64_t offset) {
+void FileQueue::go_to(std::uint64_t offset) {
   raw_offset_ = offset;
   raw_at_ = 0;
   raw_.clear();
 }
 
 // At least `wanted` bytes at the position, if the file has them.
-bool FileFeed::raw_ready(std::size_t wanted) {
+bool FileQueue::raw_ready(std::size_t wanted) {
   const std::size_t left = raw_.size() - raw_at_;
   if (left >= wanted) return true;
   raw_.reserve(kRead);
@@ -156,30 +157,31 @@ bool FileFeed::raw_ready(std::size_t wanted) {
 }
 
 // The next header at or after `from`; the end of the file if there is none.
-std::uint64_t FileFeed::find_header(std::uint64_t from, bool any) {
+std::uint64_t FileQueue::find_header(std::uint64_t from, bool any) {
   Buffer window;
   for (std::uint64_t at = from; at < file_->size;) {
-    window.resize(kPieceText);
-    const long got = file_->handle->read(at, window.data(), kPieceText);
-    if (got < static_cast<long>(kMemberHead)) break;
+    window.resize(kItemText);
+    const long got = file_->handle->read(at, window.data(), kItemText);
+    if (got < static_cast<long>(format::kMemberHeader)) break;
     window.resize(static_cast<std::size_t>(got));
     const std::size_t found = find_member(window.view(), 0, any);
     if (found != std::string_view::npos) return at + found;
-    at += static_cast<std::uint64_t>(got) - kMemberHead + 1;
+    at += static_cast<std::uint64_t>(got) - format::kMemberHeader + 1;
   }
   return file_->size;
 }
 
 // Between members: begins the next one, steps over rubbish. kEnd: the stream ends here, because the
 // file does or because members of ours follow.
-FileFeed::Fill FileFeed::after_member(Piece& piece) {
+FileQueue::Fill FileQueue::after_member(WorkItem& item) {
   for (;;) {
-    if (!raw_ready(kMemberHead) && raw_.size() == raw_at_) return Fill::kEnd;
+    if (!raw_ready(format::kMemberHeader) && raw_.size() == raw_at_) return Fill::kEnd;
     const std::string_view here = raw_.view().substr(raw_at_);
-    MemberHead head;
-    if (is_gzip(here)) {
-      const bool ours = file_->shape == Shape::kLines && read_member_head(here, head) &&
-                        position() != member_start_ && position() != at_;
+    format::MemberHeader header;
+    if (format::is_gzip(here)) {
+      const bool ours = file_->shape == FileLayout::kLines &&
+                        format::read_member_header(here, header) && position() != member_start_ &&
+                        position() != at_;
       if (ours) return Fill::kEnd;
       member_start_ = position();
       inflater_->begin();
@@ -188,42 +190,42 @@ FileFeed::Fill FileFeed::after_member(Piece& piece) {
       return Fill::kMore;
     }
     const std::uint64_t next = find_header(position() + 1, true);
-    note(piece, Trouble::kRubbish, position(), next - position());
+    note(item, Trouble::kRubbish, position(), next - position());
     go_to(next);
     at_ = next;
     if (next >= file_->size) return Fill::kEnd;
   }
 }
 
-FileFeed::Fill FileFeed::fill_plain(Buffer& text, Piece& piece) {
+FileQueue::Fill FileQueue::fill_plain(Buffer& text, WorkItem& item) {
   const std::size_t before = text.size();
-  text.resize(before + kPieceText);
-  const long got = file_->handle->read(at_, text.data() + before, kPieceText);
+  text.resize(before + kItemText);
+  const long got = file_->handle->read(at_, text.data() + before, kItemText);
   text.resize(before + static_cast<std::size_t>(std::max(got, 0L)));
   if (got <= 0) return Fill::kEnd;
-  piece.report.bytes_read += static_cast<std::uint64_t>(got);
+  item.damage.bytes_read += static_cast<std::uint64_t>(got);
   at_ += static_cast<std::uint64_t>(got);
   return Fill::kMore;
 }
 
-// Appends about a piece of text.
-FileFeed::Fill FileFeed::fill(Buffer& text, Piece& piece) {
-  if (!file_->compressed) return fill_plain(text, piece);
-  const std::size_t most = text.size() + kPieceText;
+// Appends about a item of text.
+FileQueue::Fill FileQueue::fill(Buffer& text, WorkItem& item) {
+  if (!file_->compressed) return fill_plain(text, item);
+  const std::size_t most = text.size() + kItemText;
   while (text.size() < most) {
-    if (!in_member_ && after_member(piece) == Fill::kEnd) return Fill::kEnd;
+    if (!in_member_ && after_member(item) == Fill::kEnd) return Fill::kEnd;
     if (!raw_ready(1)) {
       // A broken header that takes all the rest for its own: members of ours are behind it.
       const std::uint64_t next =
-          member_text_ ? file_->size : find_header(member_start_ + kMemberHead, false);
+          member_text_ ? file_->size : find_header(member_start_ + format::kMemberHeader, false);
       if (next < file_->size) {
-        note(piece, Trouble::kBadMember, member_start_, next - member_start_);
-        piece.report.bytes_read -= position() - next;  // they are read again
+        note(item, Trouble::kBadMember, member_start_, next - member_start_);
+        item.damage.bytes_read -= position() - next;  // they are read again
         go_to(next);
         in_member_ = false;
         continue;
       }
-      note(piece, Trouble::kCutMember, member_start_, position() - member_start_);
+      note(item, Trouble::kCutMember, member_start_, position() - member_start_);
       in_member_ = false;
       return Fill::kEnd;
     }
@@ -231,30 +233,30 @@ FileFeed::Fill FileFeed::fill(Buffer& text, Piece& piece) {
     const std::size_t before = text.size();
     const Inflated result = inflater_->piece(raw_.view().substr(raw_at_), most, text, used);
     raw_at_ += used;
-    piece.report.bytes_read += used;
+    item.damage.bytes_read += used;
     member_text_ = member_text_ || text.size() > before;
     if (result == Inflated::kWhole) {
-      ++piece.report.members;
+      ++item.damage.members;
       in_member_ = false;
     } else if (result == Inflated::kBad) {
       in_member_ = false;
       const std::uint64_t next = find_header(member_start_ + 18, true);
-      note(piece, Trouble::kBadMember, member_start_, next - member_start_);
+      note(item, Trouble::kBadMember, member_start_, next - member_start_);
       go_to(next);
     }
   }
   return Fill::kMore;
 }
 
-bool FileFeed::stream(Piece& piece) {
-  const bool document = file_->shape == Shape::kDocument;
-  Buffer& text = piece.text;
+bool FileQueue::stream(WorkItem& item) {
+  const bool document = file_->shape == FileLayout::kDocument;
+  Buffer& text = item.text;
   text.append(carry_.view());
-  piece.offset = file_->compressed ? (in_member_ ? member_start_ : position()) : carry_offset_;
+  item.offset = file_->compressed ? (in_member_ ? member_start_ : position()) : carry_offset_;
   carry_.clear();
   for (;;) {
     const std::size_t before = text.size();
-    const Fill state = fill(text, piece);
+    const Fill state = fill(text, item);
     std::size_t cut = std::string_view::npos;
     if (document) {
       cut = cutter_.scan(text.view(), before);
@@ -292,13 +294,13 @@ bool FileFeed::stream(Piece& piece) {
     }
     if (state == Fill::kEnd) {
       // Half a line at the end of half a member is not a trouble of its own.
-      if (!document && piece.report.count(Trouble::kCutMember) != 0) {
+      if (!document && item.damage.count(Trouble::kCutMember) != 0) {
         text.resize(text.view().rfind('\n') + 1);
       }
-      return text.size() != 0 || !piece.report.problems.empty();
+      return text.size() != 0 || !item.damage.problems.empty();
     }
-    if (text.size() > kMaxLine || (skipping_ && text.size() > kPieceText)) {
-      if (!skipping_) note(piece, Trouble::kLongLine, piece.offset, text.size());
+    if (text.size() > kMaxLine || (skipping_ && text.size() > kItemText)) {
+      if (!skipping_) note(item, Trouble::kLongLine, item.offset, text.size());
       skipping_ = !document;
       cutter_.drop(text.size());
       text.clear();
@@ -306,34 +308,34 @@ bool FileFeed::stream(Piece& piece) {
   }
 }
 
-Feed::Feed(const std::vector<std::string>& paths, bool ordered,
-           const std::vector<std::uint64_t>& most)
+WorkQueue::WorkQueue(const std::vector<std::string>& paths, bool ordered,
+                     const std::vector<std::uint64_t>& most)
     : ordered_(ordered) {
-  feeds_.reserve(paths.size());
+  queues_.reserve(paths.size());
   for (const std::string& path : paths) {
-    const std::size_t index = feeds_.size();
-    feeds_.push_back(std::make_unique<FileFeed>(path, static_cast<std::uint32_t>(index),
-                                                index < most.size() ? most[index] : UINT64_MAX));
+    const std::size_t index = queues_.size();
+    queues_.push_back(std::make_unique<FileQueue>(path, static_cast<std::uint32_t>(index),
+                                                  index < most.size() ? most[index] : UINT64_MAX));
   }
 }
 
-bool Feed::next(Piece& piece) {
+bool WorkQueue::next(WorkItem& item) {
   for (;;) {
     std::size_t at = 0;
     {
       const std::lock_guard lock(mutex_);
       at = first_;
     }
-    if (at == feeds_.size()) return false;
+    if (at == queues_.size()) return false;
     // A file that another worker inflates just now is left to it; if that is so with all, this one
     // waits for the first.
     std::unique_lock<std::mutex> lock;
     if (!ordered_) {
-      for (std::size_t i = at; i < feeds_.size() && !lock.owns_lock(); ++i) {
-        lock = std::unique_lock(feeds_[i]->mutex, std::try_to_lock);
+      for (std::size_t i = at; i < queues_.size() && !lock.owns_lock(); ++i) {
+        lock = std::unique_lock(queues_[i]->mutex, std::try_to_lock);
         if (lock.owns_lock()) {
           at = i;
-          if (feeds_[i]->done) lock.unlock();
+          if (queues_[i]->done) lock.unlock();
         }
       }
     }
@@ -342,24 +344,24 @@ bool Feed::next(Piece& piece) {
         const std::lock_guard guard(mutex_);
         at = first_;
       }
-      if (at == feeds_.size()) return false;
-      lock = std::unique_lock(feeds_[at]->mutex);
+      if (at == queues_.size()) return false;
+      lock = std::unique_lock(queues_[at]->mutex);
     }
-    if (!feeds_[at]->done && feeds_[at]->next(piece)) return true;
+    if (!queues_[at]->done && queues_[at]->next(item)) return true;
     lock.unlock();
     const std::lock_guard guard(mutex_);
-    while (first_ < feeds_.size()) {
-      const std::unique_lock<std::mutex> look(feeds_[first_]->mutex, std::try_to_lock);
-      if (!look.owns_lock() || !feeds_[first_]->done) break;
+    while (first_ < queues_.size()) {
+      const std::unique_lock<std::mutex> look(queues_[first_]->mutex, std::try_to_lock);
+      if (!look.owns_lock() || !queues_[first_]->done) break;
       ++first_;
     }
   }
 }
 
-std::vector<std::shared_ptr<File>> Feed::files() const {
-  std::vector<std::shared_ptr<File>> out;
-  out.reserve(feeds_.size());
-  for (const auto& feed : feeds_) out.push_back(feed->file());
+std::vector<std::shared_ptr<InFile>> WorkQueue::files() const {
+  std::vector<std::shared_ptr<InFile>> out;
+  out.reserve(queues_.size());
+  for (const auto& queue : queues_) out.push_back(queue->file());
   return out;
 }
 

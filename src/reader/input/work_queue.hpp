@@ -13,58 +13,59 @@
 
 namespace dft::reader {
 
-inline constexpr std::size_t kPieceText = std::size_t{1} << 20;     // of text, about
-inline constexpr std::size_t kPieceBytes = std::size_t{256} << 10;  // of members, about
-inline constexpr std::size_t kMaxLine = std::size_t{64} << 20;      // longer lines are stepped over
+inline constexpr std::size_t kItemText = std::size_t{1} << 20;     // of text, about
+inline constexpr std::size_t kItemBytes = std::size_t{256} << 10;  // of members, about
+inline constexpr std::size_t kMaxLine = std::size_t{64} << 20;     // longer lines are stepped over
 inline constexpr std::size_t kMaxMember = std::size_t{64}
                                           << 20;  // of text; longer ones are streamed
 
-struct Piece {
-  enum class What : std::uint8_t {
+struct WorkItem {
+  enum class Content : std::uint8_t {
     kMembers,  // [offset, offset + size) holds members of ours, nothing else
     kSuspect,  // likewise one, which may be damaged or cut
     kRange,    // the lines that begin in [offset, offset + size)
     kText,     // the text is here already
   };
-  std::shared_ptr<const File> file;
-  std::shared_ptr<const Handle> handle;  // the feed may let go of the file before the last worker
+  std::shared_ptr<const InFile> file;
+  std::shared_ptr<const FileHandle>
+      handle;  // the queue may let go of the file before the last worker
   std::uint64_t ordinal = 0;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
-  What what = What::kText;
+  Content what = Content::kText;
   Buffer text;
-  Report report;  // what the feed itself found
+  Damage damage;  // what the queue itself found
 };
 
 // The pieces of one file, in its order. Not for two threads at once.
-class FileFeed {
+class FileQueue {
  public:
-  FileFeed(std::string path, std::uint32_t index, std::uint64_t most);
+  FileQueue(std::string path, std::uint32_t index, std::uint64_t most);
   // False at the end of the file.
-  bool next(Piece& piece);
-  [[nodiscard]] const std::shared_ptr<File>& file() const { return file_; }
+  bool next(WorkItem& item);
+  [[nodiscard]] const std::shared_ptr<InFile>& file() const { return file_; }
 
   std::mutex mutex;
   bool done = false;  // under the mutex
 
  private:
   enum class Fill { kMore, kEnd };
-  bool open(Piece& piece);
-  bool range(Piece& piece);
-  bool compressed(Piece& piece);
-  bool group(Piece& piece);
-  bool stream(Piece& piece);
-  Fill fill(Buffer& text, Piece& piece);
-  Fill fill_plain(Buffer& text, Piece& piece);
-  Fill after_member(Piece& piece);
+  bool open(WorkItem& item);
+  bool range(WorkItem& item);
+  bool compressed(WorkItem& item);
+  bool group(WorkItem& item);
+  bool stream(WorkItem& item);
+  Fill fill(Buffer& text, WorkItem& item);
+  Fill fill_plain(Buffer& text, WorkItem& item);
+  Fill after_member(WorkItem& item);
   bool raw_ready(std::size_t wanted);
   void go_to(std::uint64_t offset);
   std::uint64_t find_header(std::uint64_t from, bool any);
-  void note(Piece& piece, Trouble kind, std::uint64_t offset, std::uint64_t size,
+  void note(WorkItem& item, Trouble kind, std::uint64_t offset, std::uint64_t size,
             std::string detail = {});
   [[nodiscard]] std::uint64_t position() const { return raw_offset_ + raw_at_; }
 
-  std::shared_ptr<File> file_;
+  std::shared_ptr<InFile> file_;
   bool opened_ = false;
   std::uint64_t ordinal_ = 0;
   std::uint64_t at_ = 0;  // of the next piece
@@ -86,17 +87,17 @@ class FileFeed {
 
 // The pieces of all files. In order: one file after the other. Otherwise, while one worker inflates
 // a file that cannot be split, the others go on with the next.
-class Feed {
+class WorkQueue {
  public:
   // most: how much of each file is read, for a second reading of files that grow.
-  Feed(const std::vector<std::string>& paths, bool ordered,
-       const std::vector<std::uint64_t>& most = {});
-  bool next(Piece& piece);
+  WorkQueue(const std::vector<std::string>& paths, bool ordered,
+            const std::vector<std::uint64_t>& most = {});
+  bool next(WorkItem& item);
   // Of every file, opened or not; complete once next() has returned false.
-  [[nodiscard]] std::vector<std::shared_ptr<File>> files() const;
+  [[nodiscard]] std::vector<std::shared_ptr<InFile>> files() const;
 
  private:
-  std::vector<std::unique_ptr<FileFeed>> feeds_;
+  std::vector<std::unique_ptr<FileQueue>> queues_;
   bool ordered_;
   std::mutex mutex_;
   std::size_t first_ = 0;  // files before it are done

@@ -16,7 +16,7 @@ void put(std::string& out, std::uint64_t value) {
 class Unpacked {
  public:
   explicit Unpacked(std::string_view packed) : rest_(packed) {}
-  bool next(Interval& out) {
+  bool next(TimeRange& out) {
     if (rest_.empty()) return false;
     out.start = static_cast<std::int64_t>(static_cast<std::uint64_t>(at_) + take());
     out.end = static_cast<std::int64_t>(static_cast<std::uint64_t>(out.start) + take());
@@ -41,11 +41,11 @@ class Unpacked {
 
 }  // namespace
 
-void join(std::vector<Interval>& intervals) {
+void join(std::vector<TimeRange>& intervals) {
   std::sort(intervals.begin(), intervals.end(),
-            [](const Interval& a, const Interval& b) { return a.start < b.start; });
+            [](const TimeRange& a, const TimeRange& b) { return a.start < b.start; });
   std::size_t kept = 0;
-  for (const Interval& next : intervals) {
+  for (const TimeRange& next : intervals) {
     if (kept != 0 && next.start <= intervals[kept - 1].end) {
       intervals[kept - 1].end = std::max(intervals[kept - 1].end, next.end);
     } else {
@@ -55,10 +55,10 @@ void join(std::vector<Interval>& intervals) {
   intervals.resize(kept);
 }
 
-std::string pack(const std::vector<Interval>& joined) {
+std::string pack(const std::vector<TimeRange>& joined) {
   std::string out;
   std::int64_t at = 0;
-  for (const Interval& next : joined) {
+  for (const TimeRange& next : joined) {
     put(out, static_cast<std::uint64_t>(next.start) - static_cast<std::uint64_t>(at));
     put(out, static_cast<std::uint64_t>(next.end) - static_cast<std::uint64_t>(next.start));
     at = next.end;
@@ -69,7 +69,7 @@ std::string pack(const std::vector<Interval>& joined) {
 std::uint64_t union_length(std::span<const std::string_view> packed) {
   std::vector<Unpacked> sets(packed.begin(), packed.end());
   struct Next {
-    Interval interval;
+    TimeRange interval;
     std::size_t set;
     bool operator<(const Next& other) const { return interval.start > other.interval.start; }
   };

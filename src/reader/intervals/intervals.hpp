@@ -9,15 +9,15 @@
 
 namespace dft::reader {
 
-struct Interval {
+struct TimeRange {
   std::int64_t start;
   std::int64_t end;  // outside
 };
 
 // Sorts, and joins what overlaps or touches.
-void join(std::vector<Interval>& intervals);
+void join(std::vector<TimeRange>& intervals);
 // Of joined intervals.
-std::string pack(const std::vector<Interval>& joined);
+std::string pack(const std::vector<TimeRange>& joined);
 // The length of the union of several packed sets. Throws std::runtime_error if one is not packed.
 std::uint64_t union_length(std::span<const std::string_view> packed);
 

@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 // A few sets and their times: most moments of a process are like the one before.
-class Set {
+class LaneTimes {
  public:
   void add(std::int64_t lanes, std::int64_t time) {
     for (auto& [set, sum] : sums_) {
@@ -33,9 +33,9 @@ class Set {
 }  // namespace
 
 // Adds up what was open from one moment to the next. Moments come in order.
-class Sweep::Sums {
+class Sweep::Totals {
  public:
-  Sums(Longs& out, int shift) : out_(out), shift_(shift) {}
+  Totals(IntTable& out, int shift) : out_(out), shift_(shift) {}
 
   void begin(std::int64_t process, std::vector<Window>& windows) {
     process_ = process;
@@ -80,7 +80,7 @@ class Sweep::Sums {
   }
 
  private:
-  void flush(Set& set, std::int64_t kind, std::int64_t key) {
+  void flush(LaneTimes& set, std::int64_t kind, std::int64_t key) {
     for (const auto& [lanes, time] : set.sorted()) {
       const std::int64_t row[] = {kind, process_, key, lanes, time};
       for (std::size_t i = 0; i < out_.columns.size(); ++i) out_.columns[i].push_back(row[i]);
@@ -93,19 +93,19 @@ class Sweep::Sums {
   }
   void flush_window() { flush(window_, 1, (*windows_)[at_].id); }
 
-  Longs& out_;
+  IntTable& out_;
   int shift_;
   std::int64_t process_ = 0;
   std::vector<Window>* windows_ = nullptr;
   std::size_t at_ = 0;
   std::int64_t piece_number_ = 0;
   bool has_piece_ = false;
-  Set whole_;
-  Set piece_;
-  Set window_;
+  LaneTimes whole_;
+  LaneTimes piece_;
+  LaneTimes window_;
 };
 
-Sweep::Process& Sweep::process(std::int64_t number) {
+Sweep::SweepProcess& Sweep::process(std::int64_t number) {
   if (last_ == nullptr || last_number_ != number) {
     last_ = &processes_[number];
     last_number_ = number;
@@ -116,15 +116,15 @@ Sweep::Process& Sweep::process(std::int64_t number) {
 void Sweep::span(std::int64_t process_number, std::int64_t lane, std::int64_t start,
                  std::int64_t end) {
   if (start >= end || lane < 0 || lane >= kLanes) return;
-  Process& owner = process(process_number);
+  SweepProcess& owner = process(process_number);
   std::int32_t& index = owner.lane_of[static_cast<std::size_t>(lane)];
   if (index < 0) {
     index = static_cast<std::int32_t>(owner.lanes.size());
-    owner.lanes.emplace_back(static_cast<int>(lane), Lane());
+    owner.lanes.emplace_back(static_cast<int>(lane), SweepLane());
   }
-  Lane& into = owner.lanes[static_cast<std::size_t>(index)].second;
+  SweepLane& into = owner.lanes[static_cast<std::size_t>(index)].second;
   if (!into.spans.empty()) {
-    Interval& last = into.spans.back();
+    TimeRange& last = into.spans.back();
     if (start >= last.start && start <= last.end) {
       last.end = std::max(last.end, end);
       return;
@@ -144,18 +144,18 @@ void Sweep::window(std::int64_t process_number, std::int64_t id, std::int64_t st
   if (start < end) process(process_number).windows.push_back({start, end, id});
 }
 
-void Sweep::tidy(Lane& lane) {
+void Sweep::tidy(SweepLane& lane) {
   if (lane.sorted) return;
   join(lane.spans);
   lane.sorted = true;
 }
 
-void Sweep::sweep(Process& process, Sums& sums) {
+void Sweep::sweep(SweepProcess& process, Totals& sums) {
   struct Cursor {
     std::int64_t next;  // the edge that comes
     std::size_t at;
     std::int64_t bit;
-    const std::vector<Interval>* spans;
+    const std::vector<TimeRange>* spans;
   };
   std::vector<Cursor> cursors;
   for (auto& [number, lane] : process.lanes) {
@@ -175,7 +175,7 @@ void Sweep::sweep(Process& process, Sums& sums) {
         ++i;
         continue;
       }
-      const std::vector<Interval>& spans = *cursor.spans;
+      const std::vector<TimeRange>& spans = *cursor.spans;
       if ((lanes & cursor.bit) == 0) {
         lanes |= cursor.bit;
         cursor.next = spans[cursor.at].end;
@@ -194,21 +194,21 @@ void Sweep::sweep(Process& process, Sums& sums) {
   }
 }
 
-Longs Sweep::take(int shift) {
-  Longs out;
+IntTable Sweep::take(int shift) {
+  IntTable out;
   out.names = {"kind", "process", "key", "lanes", "ns"};
   out.columns.resize(out.names.size());
-  Sums sums(out, shift);
+  Totals sums(out, shift);
   for (auto& [number, process] : processes_) {
     sums.begin(number, process.windows);
     sweep(process, sums);
     sums.end();
     for (auto& [lane, open] : process.lanes) {
       if ((gathered_lanes_ >> lane & 1) == 0) continue;
-      std::vector<Interval>& all = gathered_[lane];
+      std::vector<TimeRange>& all = gathered_[lane];
       all.insert(all.end(), open.spans.begin(), open.spans.end());
     }
-    process = Process();
+    process = SweepProcess();
   }
   processes_.clear();
   last_ = nullptr;

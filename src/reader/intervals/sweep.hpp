@@ -23,7 +23,7 @@ class Sweep {
 
   // Rows (kind, process, key, lanes, ns), of kind 0: the whole process, 1: the window `key`,
   // 2: the piece of 2^shift ns that begins at `key`. Sets that were never open have no row.
-  Longs take(int shift);
+  IntTable take(int shift);
   // For these lanes (a set) the next take() also gathers when they were open in any process.
   void gather(std::int64_t lanes) { gathered_lanes_ = lanes; }
   // By lane, packed; after take().
@@ -36,26 +36,26 @@ class Sweep {
     std::int64_t id;
   };
   // Kept disjoint as far as spans come in order; brought into order, if need be, at the end.
-  struct Lane {
-    std::vector<Interval> spans;
+  struct SweepLane {
+    std::vector<TimeRange> spans;
     bool sorted = true;
   };
-  struct Process {
+  struct SweepProcess {
     std::array<std::int32_t, kLanes> lane_of;
-    std::vector<std::pair<int, Lane>> lanes;
+    std::vector<std::pair<int, SweepLane>> lanes;
     std::vector<Window> windows;
-    Process() { lane_of.fill(-1); }
+    SweepProcess() { lane_of.fill(-1); }
   };
-  class Sums;
-  Process& process(std::int64_t number);
-  static void tidy(Lane& lane);
-  static void sweep(Process& process, Sums& sums);
+  class Totals;
+  SweepProcess& process(std::int64_t number);
+  static void tidy(SweepLane& lane);
+  static void sweep(SweepProcess& process, Totals& sums);
 
   std::int64_t gathered_lanes_ = 0;
-  std::map<int, std::vector<Interval>> gathered_;
-  std::map<std::int64_t, Process> processes_;
+  std::map<int, std::vector<TimeRange>> gathered_;
+  std::map<std::int64_t, SweepProcess> processes_;
   std::int64_t last_number_ = 0;
-  Process* last_ = nullptr;
+  SweepProcess* last_ = nullptr;
 };
 
 }  // namespace dft::reader

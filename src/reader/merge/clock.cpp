@@ -95,9 +95,9 @@ std::vector<HostClock> compare_clocks(const std::vector<MergedProcess*>& process
 }
 
 Clocks compare_clocks(const std::vector<std::string>& paths, unsigned threads, Control* control) {
-  Outcome outcome;
-  const Survey survey = survey_all(paths, threads, false, control, outcome);
-  const Plan plan(survey, outcome.files, Align::kProven);
+  ScanResult scan_result;
+  const Survey survey = survey_all(paths, threads, false, control, scan_result);
+  const Plan plan(survey, scan_result.files, Align::kProven);
   Clocks out;
   out.clocks = plan.clocks();
   std::set<std::tuple<std::uint32_t, std::string, std::int64_t>> shifts;

@@ -8,14 +8,14 @@
 namespace dft::reader {
 namespace {
 
-struct Copied {
+struct RewrittenBlock {
   Parcel parcel;
-  Tally tally;
+  MergeTally tally;
 };
 
 }  // namespace
 
-void Tally::add(const Tally& other) {
+void MergeTally::add(const MergeTally& other) {
   events += other.events;
   own += other.own;
   metadata += other.metadata;
@@ -25,7 +25,7 @@ void Tally::add(const Tally& other) {
   outside += other.outside;
 }
 
-void Tally::count(const Event& event) {
+void MergeTally::count(const Event& event) {
   if (event.is_metadata()) {
     ++metadata;
   } else if (event.is_own()) {
@@ -35,7 +35,7 @@ void Tally::count(const Event& event) {
   }
 }
 
-bool Seen::put(std::uint64_t hash) {
+bool SeenLines::put(std::uint64_t hash) {
   std::size_t at = hash & (slots_.size() - 1);
   for (; slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
     if (slots_[at] == hash) return false;
@@ -46,7 +46,7 @@ bool Seen::put(std::uint64_t hash) {
   return true;
 }
 
-bool Seen::insert(std::string_view line) {
+bool SeenLines::insert(std::string_view line) {
   const std::uint64_t hash = std::max<std::uint64_t>(hash_text(line, 1), 1);
   const std::lock_guard lock(mutex_);
   if (count_ * 2 >= slots_.size()) {
@@ -61,20 +61,20 @@ bool Seen::insert(std::string_view line) {
 }
 
 Survey survey_all(const std::vector<std::string>& paths, unsigned threads, bool keep,
-                  Control* control, Outcome& outcome) {
+                  Control* control, ScanResult& scan_result) {
   std::vector<Survey> surveys;
   surveys.reserve(threads);
   for (unsigned i = 0; i < threads; ++i) surveys.emplace_back(keep);
-  outcome = scan(
+  scan_result = scan(
       paths, threads, [&](unsigned worker, Block& block) { surveys[worker].add(block); }, control);
   for (unsigned i = 1; i < threads; ++i) surveys[0].add(std::move(surveys[i]));
   return std::move(surveys[0]);
 }
 
-std::vector<std::uint64_t> sizes_of(const Outcome& outcome) {
+std::vector<std::uint64_t> sizes_of(const ScanResult& scan_result) {
   std::vector<std::uint64_t> out;
-  out.reserve(outcome.files.size());
-  for (const auto& file : outcome.files) out.push_back(file->size);
+  out.reserve(scan_result.files.size());
+  for (const auto& file : scan_result.files) out.push_back(file->size);
   return out;
 }
 
@@ -88,13 +88,13 @@ void describe(const Plan& plan, MergeResult& result) {
       if (one->overlapping) result.doubled.push_back(process->name);
     }
   }
-  const Report& total = result.read.total;
+  const Damage& total = result.read.total;
   result.in.events = total.events;
   result.in.own = total.own;
   result.in.metadata = total.metadata;
 }
 
-std::string compare(const Tally& in, const Tally& out) {
+std::string compare(const MergeTally& in, const MergeTally& out) {
   const auto differ = [](std::uint64_t a, std::uint64_t b, const char* what) {
     return std::to_string(a) + ' ' + what + " went in, " + std::to_string(b) + " came out";
   };
@@ -108,7 +108,7 @@ std::string compare(const Tally& in, const Tally& out) {
 bool verify(const TraceFile& file, unsigned threads, Control* control) {
   std::atomic<std::uint64_t> lines{0};
   const auto visit = [&](unsigned, Block& block) {
-    if (block.file().shape == Shape::kDocument) {
+    if (block.file().shape == FileLayout::kDocument) {
       block.records([](const Event&, std::uint64_t) {});
       return;
     }
@@ -122,15 +122,15 @@ bool verify(const TraceFile& file, unsigned threads, Control* control) {
     }
     lines += found;
   };
-  const Outcome outcome = scan({file.written_path()}, threads, visit, control);
-  if (outcome.total.bytes_read != file.bytes()) return false;
+  const ScanResult scan_result = scan({file.written_path()}, threads, visit, control);
+  if (scan_result.total.bytes_read != file.bytes()) return false;
   if (file.kind().document) {
-    return !outcome.total.damaged() && outcome.total.records == file.lines();
+    return !scan_result.total.is_damaged() && scan_result.total.records == file.lines();
   }
   // Lines that nobody parsed are no records; any other trouble is one.
   std::uint64_t troubles = 0;
-  for (const std::uint64_t count : outcome.total.counts) troubles += count;
-  return troubles == outcome.total.count(Trouble::kNoRecords) && lines == file.lines() + 1;
+  for (const std::uint64_t count : scan_result.total.counts) troubles += count;
+  return troubles == scan_result.total.count(Trouble::kNoRecords) && lines == file.lines() + 1;
 }
 
 std::string merged_document_head() {
@@ -153,18 +153,18 @@ MergeResult merge(const MergeOptions& options, const std::string& out, Control* 
   file.add(head, made);
   result.out.made = made;
 
-  Seen seen;
+  SeenLines seen;
   std::vector<std::unique_ptr<Rewriter>> rewriters;
   std::vector<std::unique_ptr<Deflater>> deflaters;
   for (unsigned i = 0; i < threads; ++i) {
     rewriters.push_back(std::make_unique<Rewriter>(plan));
     deflaters.push_back(std::make_unique<Deflater>(options.level));
   }
-  OrderedScan<Copied> copies(
+  OrderedScan<RewrittenBlock> copies(
       options.paths, threads,
       [&](unsigned worker, Block& block) {
-        Copied copied;
-        const File& source = block.file();
+        RewrittenBlock copied;
+        const InFile& source = block.file();
         std::string& text = copied.parcel.text;
         text.reserve(block.text().size() + block.text().size() / 4);
         Rewriter& rewriter = *rewriters[worker];
@@ -192,7 +192,7 @@ MergeResult merge(const MergeOptions& options, const std::string& out, Control* 
         return copied;
       },
       control, sizes_of(result.read));
-  while (std::optional<Copied> copied = copies.next()) {
+  while (std::optional<RewrittenBlock> copied = copies.next()) {
     result.out.add(copied->tally);
     file.add(std::move(copied->parcel));
   }

@@ -10,7 +10,7 @@
 namespace dft::reader {
 
 // What went in and came out. Events and the tracer's own records must be equal on both sides.
-struct Tally {
+struct MergeTally {
   std::uint64_t events = 0;
   std::uint64_t own = 0;
   std::uint64_t metadata = 0;  // copied
@@ -18,12 +18,12 @@ struct Tally {
   std::uint64_t replaced = 0;  // names and places of processes, which are made anew
   std::uint64_t made = 0;      // by the merge
   std::uint64_t outside = 0;   // records that were not asked for
-  void add(const Tally& other);
+  void add(const MergeTally& other);
   void count(const Event& event);
 };
 
 // Lines that were written already, by their hashes. Metadata alone goes through it.
-class Seen {
+class SeenLines {
  public:
   // True if the line is new.
   bool insert(std::string_view line);
@@ -44,28 +44,28 @@ struct MergeOptions {
 };
 
 struct MergeResult {
-  Outcome read;  // of the first pass
-  Tally in;
-  Tally out;
+  ScanResult read;  // of the first pass
+  MergeTally in;
+  MergeTally out;
   std::vector<HostClock> clocks;
   std::uint64_t hosts = 0;
   std::uint64_t processes = 0;
   std::uint64_t renumbered = 0;
   std::vector<std::string> doubled;  // processes that stand in two files at the same time
-  struct Written {
+  struct WrittenFile {
     std::string path;
     std::uint64_t bytes = 0;
     std::uint64_t records = 0;
     std::uint64_t events = 0;
   };
-  std::vector<Written> written;
+  std::vector<WrittenFile> written;
   std::string mismatch;  // what does not add up; nothing was written then
 };
 
 // How long each file was when it was surveyed: the second pass reads no more of it.
-std::vector<std::uint64_t> sizes_of(const Outcome& outcome);
+std::vector<std::uint64_t> sizes_of(const ScanResult& scan_result);
 Survey survey_all(const std::vector<std::string>& paths, unsigned threads, bool keep,
-                  Control* control, Outcome& outcome);
+                  Control* control, ScanResult& scan_result);
 MergeResult merge(const MergeOptions& options, const std::string& out, Control* control);
 
 // The clock model of a merge for those who read the traces as they are: what has to be taken from
@@ -101,6 +101,6 @@ std::string merged_document_head();
 // Reads a finished file again: all its members, and as many lines as were written.
 bool verify(const TraceFile& file, unsigned threads, Control* control);
 // Says what does not add up, in words for `mismatch`.
-std::string compare(const Tally& in, const Tally& out);
+std::string compare(const MergeTally& in, const MergeTally& out);
 
 }  // namespace dft::reader

@@ -18,18 +18,18 @@ std::string hex(std::uint64_t value) {
   return out;
 }
 
-std::string text_of(const Number& number) {
+std::string text_of(const ProcessId& number) {
   return number.is_number ? '#' + std::to_string(number.value) : '"' + number.text;
 }
 
-std::string identity(const std::string& source, bool keyed, const Number& pid,
+std::string identity(const std::string& source, bool keyed, const ProcessId& pid,
                      const std::string& host) {
   // A process key says host and number already.
   if (keyed) return 'p' + source;
   return 't' + source + '\n' + text_of(pid) + '\n' + host;
 }
 
-bool overlap(const Facts& a, const Facts& b) {
+bool overlap(const ProcessFacts& a, const ProcessFacts& b) {
   return a.timed && b.timed && a.first <= b.last && b.first <= a.last;
 }
 
@@ -49,10 +49,11 @@ bool compatible(const Fragment& a, const Fragment& b) {
 }
 
 // What a unit of a merged file was before, among those that have its number there.
-const Marked* find_marked(const std::vector<const Marked*>& candidates, const Unit& unit) {
-  const Marked* keyed = nullptr;
-  const Marked* marked = nullptr;
-  for (const Marked* one : candidates) {
+const MergeRecord* find_marked(const std::vector<const MergeRecord*>& candidates,
+                               const Unit& unit) {
+  const MergeRecord* keyed = nullptr;
+  const MergeRecord* marked = nullptr;
+  for (const MergeRecord* one : candidates) {
     if (one->keyed) {
       keyed = one;
     } else if (one->source == unit.mark && (marked == nullptr || one->host == unit.host)) {
@@ -71,7 +72,7 @@ std::string join_lines(const std::set<std::string>& texts) {
   return out;
 }
 
-Plan::Plan(const Survey& survey, const std::vector<std::shared_ptr<File>>& files, Align align) {
+Plan::Plan(const Survey& survey, const std::vector<std::shared_ptr<InFile>>& files, Align align) {
   collect(survey, files);
   group();
   for (MergedProcess& process : processes_) order_.push_back(&process);
@@ -88,7 +89,7 @@ Plan::Plan(const Survey& survey, const std::vector<std::shared_ptr<File>>& files
   number();
 }
 
-Fragment& Plan::fragment(const std::string& source, bool keyed, const Number& pid,
+Fragment& Plan::fragment(const std::string& source, bool keyed, const ProcessId& pid,
                          const std::string& host) {
   Fragment*& found = by_identity_[identity(source, keyed, pid, host)];
   if (found == nullptr) {
@@ -102,11 +103,11 @@ Fragment& Plan::fragment(const std::string& source, bool keyed, const Number& pi
   return *found;
 }
 
-void Plan::collect(const Survey& survey, const std::vector<std::shared_ptr<File>>& files) {
+void Plan::collect(const Survey& survey, const std::vector<std::shared_ptr<InFile>>& files) {
   std::vector<std::vector<const Unit*>> units(files.size());
   for (const auto& unit : survey.units()) units[unit->file].push_back(unit.get());
-  std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<const Marked*>> marked;
-  for (const Marked& one : survey.marked) {
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<const MergeRecord*>> marked;
+  for (const MergeRecord& one : survey.marked) {
     marked[{one.file, one.assigned}].push_back(&one);
     Fragment& target = fragment(one.source, one.keyed, one.pid, one.host);
     target.facts.add(one.facts);
@@ -114,7 +115,7 @@ void Plan::collect(const Survey& survey, const std::vector<std::shared_ptr<File>
   std::string key;
   std::set<const Fragment*> raw;  // of files that were not merged before
   for (std::size_t index = 0; index < files.size(); ++index) {
-    const File& file = *files[index];
+    const InFile& file = *files[index];
     // What the file itself is, for those of its processes that do not say who they are.
     std::uint64_t digest = 0;
     for (const Unit* unit : units[index]) {
@@ -124,19 +125,19 @@ void Plan::collect(const Survey& survey, const std::vector<std::shared_ptr<File>
                           unit->facts.records ^ static_cast<std::uint64_t>(unit->facts.first));
     }
     const std::string source = hex(digest);
-    std::map<Number, std::vector<const Unit*>> by_pid;
+    std::map<ProcessId, std::vector<const Unit*>> by_pid;
     for (const Unit* unit : units[index]) by_pid[unit->pid].push_back(unit);
-    std::map<Fragment*, Facts> here;
+    std::map<Fragment*, ProcessFacts> here;
     for (const Unit* unit : units[index]) {
       Treatment treatment;
-      Facts facts = unit->facts;
+      ProcessFacts facts = unit->facts;
       const auto known = survey.strings.find(facts.program);
       if (known != survey.strings.end()) facts.program = known->second;
       facts.program = facts.program.substr(facts.program.rfind('/') + 1);
       const auto before = marked.find({unit->file, unit->pid.value});
-      const Marked* was = unit->pid.is_number && before != marked.end()
-                              ? find_marked(before->second, *unit)
-                              : nullptr;
+      const MergeRecord* was = unit->pid.is_number && before != marked.end()
+                                   ? find_marked(before->second, *unit)
+                                   : nullptr;
       Fragment* target = nullptr;
       if (was != nullptr) {
         target = &fragment(was->source, was->keyed, was->pid, was->host);
@@ -199,13 +200,14 @@ void Plan::group() {
     process.fragments.push_back(one);
     one->process = &process;
   };
-  std::map<Number, std::vector<Fragment*>> by_pid;
+  std::map<ProcessId, std::vector<Fragment*>> by_pid;
   for (Fragment* one : keyed) {
     make(one);
     by_pid[one->pid].push_back(one);
   }
   // A trace of torch.profiler, or of another tracer, of a process that is here already.
-  std::map<std::tuple<Number, std::string, std::int64_t, std::string>, std::vector<Fragment*>> left;
+  std::map<std::tuple<ProcessId, std::string, std::int64_t, std::string>, std::vector<Fragment*>>
+      left;
   for (Fragment* one : others) {
     Fragment* home = nullptr;
     std::size_t candidates = 0;
@@ -272,7 +274,7 @@ void Plan::name() {
     std::string program;
     std::string label;
     for (const Fragment* one : process.fragments) {
-      const Facts& facts = one->facts;
+      const ProcessFacts& facts = one->facts;
       if (facts.parent >= 0 && known.count({facts.run, one->host_name, facts.parent}) != 0) {
         process.child = true;
       }

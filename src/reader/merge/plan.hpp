@@ -18,10 +18,10 @@ struct MergedProcess;
 struct Fragment {
   std::string source;
   bool keyed = false;
-  Number pid;
+  ProcessId pid;
   std::string host;       // as the records have it
   std::string host_name;  // what it is called
-  Facts facts;
+  ProcessFacts facts;
   MergedProcess* process = nullptr;
   // Another tracer's view of a process that is here already. Its spans would cross the others on
   // their threads' rows, as the two do not time alike: they have rows of their own.
@@ -32,7 +32,7 @@ struct Fragment {
 // What a viewer shows as one process: a fragment, or several that are the same process.
 struct MergedProcess {
   std::vector<Fragment*> fragments;
-  Number real;
+  ProcessId real;
   std::int64_t pid = 0;  // in the output
   std::int64_t order = 0;
   std::string name;
@@ -72,7 +72,7 @@ struct Treatment {
 
 class Plan {
  public:
-  Plan(const Survey& survey, const std::vector<std::shared_ptr<File>>& files, Align align);
+  Plan(const Survey& survey, const std::vector<std::shared_ptr<InFile>>& files, Align align);
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
@@ -92,9 +92,9 @@ class Plan {
   [[nodiscard]] std::size_t hosts() const { return hosts_.size(); }
 
  private:
-  Fragment& fragment(const std::string& source, bool keyed, const Number& pid,
+  Fragment& fragment(const std::string& source, bool keyed, const ProcessId& pid,
                      const std::string& host);
-  void collect(const Survey& survey, const std::vector<std::shared_ptr<File>>& files);
+  void collect(const Survey& survey, const std::vector<std::shared_ptr<InFile>>& files);
   void group();
   void number();
   void name();

@@ -59,16 +59,16 @@ void name_argument(std::string& out, const Event& event, std::size_t kept, std::
   out += "\":";
 }
 
-void append_value(std::string& out, const Field& field) {
+void append_value(std::string& out, const JsonField& field) {
   switch (field.kind) {
-    case Kind::kString:
-    case Kind::kEscaped:
+    case JsonKind::kString:
+    case JsonKind::kEscaped:
       out += '"';
       out += field.value;
       out += '"';
       break;
-    case Kind::kObject:
-    case Kind::kArray:
+    case JsonKind::kObject:
+    case JsonKind::kArray:
       append_compact(out, field.value);
       break;
     default:
@@ -76,46 +76,46 @@ void append_value(std::string& out, const Field& field) {
   }
 }
 
-const Field* find_extra(const Event& event, std::string_view key) {
-  for (const Field& field : event.extra) {
+const JsonField* find_extra(const Event& event, std::string_view key) {
+  for (const JsonField& field : event.extra) {
     if (field.key == key) return &field;
   }
   return nullptr;
 }
 
 bool has_metric(const Event& event) {
-  const Field* name = find_arg(event, "name");
+  const JsonField* name = find_arg(event, "name");
   return name != nullptr && is(name->value, "time_metric");
 }
 
 // A thread that has a text instead of a number: here, or before a merge.
-const Field* text_thread(const Event& event, const File& file) {
-  const Field* field = find_extra(event, "tid");
+const JsonField* text_thread(const Event& event, const InFile& file) {
+  const JsonField* field = find_extra(event, "tid");
   return field != nullptr ? field : thread_text(event, file);
 }
 
 // The number that a thread had before a merge gave it a row aside; nullptr if it did not.
-const Field* aside_thread(const Event& event, const File& file) {
+const JsonField* aside_thread(const Event& event, const InFile& file) {
   if (!file.merged || (event.has & kHasTid) == 0 || event.phase == kCounter) return nullptr;
   const std::string_view mark = mark_of(event, file);
   const std::size_t count = event.args.size();
   if (mark.empty() || count < 3 || !is_name(event.args[count - 2].key, "tid") ||
-      !is_name(event.args[count - 3].key, "pid") || event.args[count - 2].kind != Kind::kInt) {
+      !is_name(event.args[count - 3].key, "pid") || event.args[count - 2].kind != JsonKind::kInt) {
     return nullptr;
   }
-  const Field& field = event.args[count - 2];
+  const JsonField& field = event.args[count - 2];
   return aside_number(event.pid, field.number, mark) == event.tid ? &field : nullptr;
 }
 
 // The thread's number before any merge.
-std::int64_t real_thread(const Event& event, const File& file, const Treatment& treatment) {
-  if (const Field* before = aside_thread(event, file); before != nullptr) return before->number;
+std::int64_t real_thread(const Event& event, const InFile& file, const Treatment& treatment) {
+  if (const JsonField* before = aside_thread(event, file); before != nullptr) return before->number;
   const std::int64_t real = treatment.process->real.value;
   return treatment.was_renumbered ? event.tid - (event.pid - real) : event.tid;
 }
 
 // How many of the arguments are the record's own: a merge puts its own behind them.
-std::size_t own_arguments(const Event& event, const File& file, const Treatment& treatment) {
+std::size_t own_arguments(const Event& event, const InFile& file, const Treatment& treatment) {
   std::size_t count = event.args.size();
   if (!treatment.again || event.phase == kCounter) return count;
   if (!treatment.fragment->keyed && !mark_of(event, file).empty()) --count;
@@ -141,13 +141,13 @@ std::int64_t apart(std::uint64_t hash) { return static_cast<std::int64_t>(hash >
 bool tight(const Event& event, std::size_t count) {
   const char* at = event.args_text.data() + 1;
   for (std::size_t i = 0; i < count; ++i) {
-    const Field& field = event.args[i];
+    const JsonField& field = event.args[i];
     if (i != 0 && *at++ != ',') return false;
     if (*at != '"' || at + 1 != field.key.data()) return false;
     at = field.key.data() + field.key.size() + 1;
     if (*at != ':') return false;
     ++at;
-    if (field.kind == Kind::kObject || field.kind == Kind::kArray) return false;
+    if (field.kind == JsonKind::kObject || field.kind == JsonKind::kArray) return false;
     if (field.is_string()) ++at;
     if (at != field.value.data()) return false;
     at = field.value.data() + field.value.size() + (field.is_string() ? 1 : 0);
@@ -168,7 +168,7 @@ std::int64_t aside_number(std::int64_t pid, std::int64_t tid, std::string_view m
   return thread_number(pid, text);
 }
 
-const Field* thread_text(const Event& event, const File& file) {
+const JsonField* thread_text(const Event& event, const InFile& file) {
   if (!file.merged || (event.has & kHasTid) == 0) return nullptr;
   std::size_t count = event.args.size();
   if (!mark_of(event, file).empty()) --count;
@@ -176,11 +176,11 @@ const Field* thread_text(const Event& event, const File& file) {
       !is_name(event.args[count - 2].key, "pid") || !event.args[count - 1].is_string()) {
     return nullptr;
   }
-  const Field& field = event.args[count - 1];
+  const JsonField& field = event.args[count - 1];
   return thread_number(event.pid, field.value) == event.tid ? &field : nullptr;
 }
 
-const Treatment& Rewriter::treatment(const Event& event, const File& file) {
+const Treatment& Rewriter::treatment(const Event& event, const InFile& file) {
   const std::string_view host = host_text(event);
   const std::string_view mark = mark_of(event, file);
   if (last_ != nullptr && last_file_ == file.index && (event.has & kHasPid) != 0 &&
@@ -217,7 +217,7 @@ void Rewriter::times(const Event& event, const Treatment& treatment, std::string
   append_number(out, fits ? floor_us(end) - start : floor_us(event.dur));
 }
 
-void Rewriter::arguments(const Event& event, const File& file, const Treatment& treatment,
+void Rewriter::arguments(const Event& event, const InFile& file, const Treatment& treatment,
                          std::string& out) {
   const std::size_t own = own_arguments(event, file, treatment);
   out += '{';
@@ -225,7 +225,7 @@ void Rewriter::arguments(const Event& event, const File& file, const Treatment& 
   const bool metric = event.is_metadata() && is(event.name.raw, "CM") && has_metric(event);
   if (own != 0) {
     if (!metric && tight(event, own)) {
-      const Field& last = event.args[own - 1];
+      const JsonField& last = event.args[own - 1];
       const char* end = last.value.data() + last.value.size() + (last.is_string() ? 1 : 0);
       const char* begin = event.args_text.data() + 1;
       out.append(begin, static_cast<std::size_t>(end - begin));
@@ -244,8 +244,8 @@ void Rewriter::arguments(const Event& event, const File& file, const Treatment& 
     }
   }
   // Arguments that are no object.
-  const Field* odd = find_extra(event, "args");
-  if (odd != nullptr && odd->kind != Kind::kNull) {
+  const JsonField* odd = find_extra(event, "args");
+  if (odd != nullptr && odd->kind != JsonKind::kNull) {
     name_argument(out, event, own, "args");
     append_value(out, *odd);
   }
@@ -263,7 +263,7 @@ void Rewriter::arguments(const Event& event, const File& file, const Treatment& 
     }
   }
   const bool connected = connects(event.phase) && !treatment.again;
-  const Field* text_id = connected ? find_extra(event, "id") : nullptr;
+  const JsonField* text_id = connected ? find_extra(event, "id") : nullptr;
   if (connected && ((event.has & kHasId) != 0 || text_id != nullptr)) {
     name_argument(out, event, own, "id");
     if (text_id != nullptr) {
@@ -272,13 +272,13 @@ void Rewriter::arguments(const Event& event, const File& file, const Treatment& 
       append_number(out, event.id);
     }
   }
-  const Field* bound = treatment.again ? nullptr : find_extra(event, kBound);
+  const JsonField* bound = treatment.again ? nullptr : find_extra(event, kBound);
   if (bound != nullptr) {
     name_argument(out, event, own, kBound);
     append_value(out, *bound);
   }
   const MergedProcess& process = *treatment.process;
-  const Field* thread = text_thread(event, file);
+  const JsonField* thread = text_thread(event, file);
   if (process.renumbered() || thread != nullptr || treatment.fragment->aside) {
     name_argument(out, event, own, "pid");
     if (process.real.is_number) {
@@ -303,7 +303,7 @@ void Rewriter::arguments(const Event& event, const File& file, const Treatment& 
   out += '}';
 }
 
-void Rewriter::write(const Event& event, const File& file, const Treatment& treatment,
+void Rewriter::write(const Event& event, const InFile& file, const Treatment& treatment,
                      std::string& out) {
   const std::size_t begin = out.size();
   const MergedProcess& process = *treatment.process;
@@ -313,7 +313,7 @@ void Rewriter::write(const Event& event, const File& file, const Treatment& trea
     if (connects(event.phase) && !treatment.again) {
       // Two processes may use the same number for different things. Within a source it connects
       // processes: a kernel on the device with its launch.
-      const Field* text = find_extra(event, "id");
+      const JsonField* text = find_extra(event, "id");
       const std::uint64_t seed = seed_of(treatment);
       append_number(
           out,
@@ -336,7 +336,7 @@ void Rewriter::write(const Event& event, const File& file, const Treatment& trea
   }
   out += "\"pid\":";
   append_number(out, process.pid);
-  if (const Field* thread = text_thread(event, file); thread != nullptr) {
+  if (const JsonField* thread = text_thread(event, file); thread != nullptr) {
     out += ",\"tid\":";
     append_number(out, thread_number(process.pid, thread->value));
   } else if ((event.has & kHasTid) != 0) {
@@ -355,7 +355,7 @@ void Rewriter::write(const Event& event, const File& file, const Treatment& trea
   }
   out += ",\"args\":";
   arguments(event, file, treatment, out);
-  for (const Field& field : event.extra) {
+  for (const JsonField& field : event.extra) {
     if (is(field.key, "pid") || is(field.key, "tid")) continue;
     if (is(field.key, "id") && connects(event.phase)) continue;
     if (is(field.key, "args")) continue;

@@ -12,7 +12,7 @@ namespace dft::reader {
 // Likewise of a thread of a trace that has rows of its own beside those of its process.
 [[nodiscard]] std::int64_t aside_number(std::int64_t pid, std::int64_t tid, std::string_view mark);
 // The text that a merge put into the arguments as `tid`; nullptr if it was a number.
-[[nodiscard]] const Field* thread_text(const Event& event, const File& file);
+[[nodiscard]] const JsonField* thread_text(const Event& event, const InFile& file);
 
 class Rewriter {
  public:
@@ -20,13 +20,13 @@ class Rewriter {
 
   // What happens with this record. Throws std::runtime_error if the first pass did not see it,
   // because the file has changed since.
-  const Treatment& treatment(const Event& event, const File& file);
+  const Treatment& treatment(const Event& event, const InFile& file);
   // Appends the line, with its line end.
-  void write(const Event& event, const File& file, const Treatment& treatment, std::string& out);
+  void write(const Event& event, const InFile& file, const Treatment& treatment, std::string& out);
 
  private:
   void times(const Event& event, const Treatment& treatment, std::string& out);
-  void arguments(const Event& event, const File& file, const Treatment& treatment,
+  void arguments(const Event& event, const InFile& file, const Treatment& treatment,
                  std::string& out);
 
   const Plan& plan_;

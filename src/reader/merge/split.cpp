@@ -21,10 +21,10 @@ struct InOrder {
 using Processes = std::set<const MergedProcess*, InOrder>;
 
 // What a process says that a hash means.
-struct Saying {
+struct HashMeaning {
   std::string hash;
   const MergedProcess* process;
-  bool operator<(const Saying& other) const {
+  bool operator<(const HashMeaning& other) const {
     return std::tie(hash, process->order) < std::tie(other.hash, other.process->order);
   }
 };
@@ -36,17 +36,17 @@ struct Slice {
   std::uint32_t lines = 0;
   std::uint64_t events = 0;
   Processes processes;
-  std::set<Saying> hashes;
+  std::set<HashMeaning> hashes;
 };
-struct Cut {
+struct CutBlock {
   std::vector<Slice> slices;
-  Tally tally;
+  MergeTally tally;
 };
 
-struct Piece {
+struct OutputPiece {
   std::unique_ptr<TraceFile> file;
   Processes processes;
-  std::set<Saying> hashes;
+  std::set<HashMeaning> hashes;
   std::uint64_t events = 0;
   std::uint64_t records = 0;  // that are nowhere else
 };
@@ -54,7 +54,7 @@ struct Piece {
 class Splitter {
  public:
   Splitter(const MergeOptions& options, const SplitOptions& how, const Survey& survey,
-           const Plan& plan, const std::vector<std::shared_ptr<File>>& files)
+           const Plan& plan, const std::vector<std::shared_ptr<InFile>>& files)
       : options_(options), how_(how), plan_(plan) {
     keep(survey, files);
     bool timed = false;
@@ -69,9 +69,9 @@ class Splitter {
   }
 
   // On a worker thread.
-  Cut cut(unsigned worker, Block& block) {
-    Cut out;
-    const File& file = block.file();
+  CutBlock cut(unsigned worker, Block& block) {
+    CutBlock out;
+    const InFile& file = block.file();
     Rewriter& rewriter = *rewriters_[worker];
     std::map<std::int64_t, Slice> slices;
     std::int64_t last = how_.by == SplitOptions::By::kTime ? 0 : kNext;
@@ -110,10 +110,10 @@ class Splitter {
       ++slice.lines;
       if (event.is_event()) ++slice.events;
       slice.processes.insert(treatment.process);
-      for (const Field& field : event.args) {
+      for (const JsonField& field : event.args) {
         const bool by_key =
             (field.key.ends_with("hash") || is(field.key, "cwd")) && field.is_name();
-        if (by_key || (field.kind == Kind::kString && field.value.size() == 16)) {
+        if (by_key || (field.kind == JsonKind::kString && field.value.size() == 16)) {
           std::string& hash = scratch_[worker];
           hash = field.value;
           if (hashes_.count(hash) != 0) slice.hashes.insert({hash, treatment.process});
@@ -137,7 +137,7 @@ class Splitter {
     std::string_view rest = slice.text;
     std::uint32_t lines = slice.lines;
     while (lines != 0) {
-      Piece& here = piece(current_);
+      OutputPiece& here = piece(current_);
       std::uint64_t room = 0;
       if (how_.by == SplitOptions::By::kParts) {
         // The first pieces are one record longer, if there is a rest.
@@ -192,7 +192,7 @@ class Splitter {
 
   // Processes without events, hashes that nothing uses: nothing is lost.
   void leftovers() {
-    std::map<const MergedProcess*, Piece*> homes;
+    std::map<const MergedProcess*, OutputPiece*> homes;
     for (auto& [index, one] : pieces_) {
       for (const MergedProcess* process : one.processes) homes.emplace(process, &one);
     }
@@ -211,14 +211,14 @@ class Splitter {
   }
 
   // The metadata that pieces repeat, as the output has it.
-  void keep(const Survey& survey, const std::vector<std::shared_ptr<File>>& files) {
+  void keep(const Survey& survey, const std::vector<std::shared_ptr<InFile>>& files) {
     scratch_.resize(options_.threads);
     Rewriter rewriter(plan_);
     Parser parser;
     Event event;
     std::string padded;
     for (const Survey::Kept& one : survey.kept) {
-      const File& file = *files[one.file];
+      const InFile& file = *files[one.file];
       padded = one.line;
       padded.append(kPadding, '\0');
       parser.begin(file.clock);
@@ -231,7 +231,7 @@ class Splitter {
         identities_[treatment.process].insert(line);
         continue;
       }
-      const Field* hash = find_arg(event, "value");
+      const JsonField* hash = find_arg(event, "value");
       const std::string key(hash == nullptr ? std::string_view() : hash->value);
       // One line a process is enough; which one must not depend on the order of files.
       std::string& mine = hashes_[key][treatment.process];
@@ -239,14 +239,14 @@ class Splitter {
     }
   }
 
-  Piece& piece(std::int64_t index) {
+  OutputPiece& piece(std::int64_t index) {
     const auto found = pieces_.find(index);
     if (found != pieces_.end()) return found->second;
     if (pieces_.size() == kMostPieces) {
       throw std::invalid_argument("that would be more than " + std::to_string(kMostPieces) +
                                   " pieces");
     }
-    Piece& fresh = pieces_[index];
+    OutputPiece& fresh = pieces_[index];
     std::string number = std::to_string(index + 1);
     number.insert(0, number.size() < 4 ? 4 - number.size() : 0, '0');
     OutputKind kind;
@@ -264,7 +264,7 @@ class Splitter {
     return fresh;
   }
 
-  void introduce(Piece& piece, const MergedProcess* process) {
+  void introduce(OutputPiece& piece, const MergedProcess* process) {
     if (!piece.processes.insert(process).second) return;
     std::string text;
     std::uint32_t lines = 0;
@@ -275,7 +275,7 @@ class Splitter {
     }
     piece.file->add(text, lines);
   }
-  void define(Piece& piece, const std::string& hash, const MergedProcess* process) {
+  void define(OutputPiece& piece, const std::string& hash, const MergedProcess* process) {
     const auto& lines = hashes_.at(hash);
     auto found = lines.find(process);
     // Another process may have been the one that said what it means.
@@ -285,7 +285,7 @@ class Splitter {
     piece.file->add(found->second, 1);
   }
 
-  void append(Piece& piece, const Slice& slice, std::string_view text, std::uint32_t lines) {
+  void append(OutputPiece& piece, const Slice& slice, std::string_view text, std::uint32_t lines) {
     for (const MergedProcess* process : slice.processes) introduce(piece, process);
     for (const auto& [hash, process] : slice.hashes) define(piece, hash, process);
     piece.file->add(text, lines);
@@ -296,7 +296,7 @@ class Splitter {
     }
     // A part of a slice: counted by reading it, as it is rare.
     Block block;
-    auto file = std::make_shared<File>();
+    auto file = std::make_shared<InFile>();
     block.take(file, text);
     block.records([&](const Event& event, std::uint64_t) {
       if (event.is_event()) ++piece.events;
@@ -306,12 +306,12 @@ class Splitter {
   const MergeOptions& options_;
   const SplitOptions& how_;
   const Plan& plan_;
-  Seen seen_;
+  SeenLines seen_;
   std::int64_t origin_ = 0;
   std::int64_t current_ = 0;
   std::vector<std::unique_ptr<Rewriter>> rewriters_;
   std::vector<std::string> scratch_;
-  std::map<std::int64_t, Piece> pieces_;
+  std::map<std::int64_t, OutputPiece> pieces_;
   std::map<std::string, std::map<const MergedProcess*, std::string, InOrder>> hashes_;
   std::map<const MergedProcess*, std::set<std::string>> identities_;
 };
@@ -327,11 +327,11 @@ MergeResult split(const MergeOptions& given, const SplitOptions& how, Control* c
   describe(plan, result);
   std::uint64_t records = result.in.events + result.in.own;
   Splitter splitter(options, how, survey, plan, result.read.files);
-  OrderedScan<Cut> cuts(
+  OrderedScan<CutBlock> cuts(
       options.paths, options.threads,
       [&](unsigned worker, Block& block) { return splitter.cut(worker, block); }, control,
       sizes_of(result.read));
-  while (std::optional<Cut> cut = cuts.next()) {
+  while (std::optional<CutBlock> cut = cuts.next()) {
     result.out.add(cut->tally);
     std::uint64_t events = 0;
     for (Slice& slice : cut->slices) {

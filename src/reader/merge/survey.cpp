@@ -92,13 +92,13 @@ void Collectives::add(const Collectives& other) {
 }
 void Collectives::sort() { std::sort(first.begin(), first.end()); }
 
-void Facts::time(std::int64_t from, std::int64_t to) {
+void ProcessFacts::time(std::int64_t from, std::int64_t to) {
   first = timed ? std::min(first, from) : from;
   last = timed ? std::max(last, to) : to;
   timed = true;
 }
 
-void Facts::shift(std::int64_t nanoseconds) {
+void ProcessFacts::shift(std::int64_t nanoseconds) {
   first += nanoseconds;
   last += nanoseconds;
   for (auto& [name, rounds] : collectives) {
@@ -109,7 +109,7 @@ void Facts::shift(std::int64_t nanoseconds) {
   }
 }
 
-void Facts::add(const Facts& other) {
+void ProcessFacts::add(const ProcessFacts& other) {
   records += other.records;
   events += other.events;
   starts += other.starts;
@@ -129,38 +129,38 @@ void Facts::add(const Facts& other) {
   }
 }
 
-const Field* find_arg(const Event& event, std::string_view key) {
-  for (const Field& field : event.args) {
+const JsonField* find_arg(const Event& event, std::string_view key) {
+  for (const JsonField& field : event.args) {
     if (field.key == key) return &field;
   }
   return nullptr;
 }
 
 std::string_view host_text(const Event& event) {
-  const Field* host = host_of(event);
+  const JsonField* host = host_of(event);
   return host != nullptr ? host->value : std::string_view();
 }
 
-std::string_view mark_of(const Event& event, const File& file) {
+std::string_view mark_of(const Event& event, const InFile& file) {
   if (!file.merged) return {};
-  const auto fits = [](const Field& field) {
+  const auto fits = [](const JsonField& field) {
     std::string_view key = field.key;
     while (!key.empty() && key.back() == '_') key.remove_suffix(1);
-    return key == kMark && field.kind == Kind::kString && field.value.size() == 16;
+    return key == kMark && field.kind == JsonKind::kString && field.value.size() == 16;
   };
   // The arguments of a counter are its series: there it stands beside them.
   const auto& fields = event.phase == kCounter ? event.extra : event.args;
   return !fields.empty() && fits(fields.back()) ? fields.back().value : std::string_view();
 }
 
-Number pid_of(const Event& event) {
-  Number out;
+ProcessId pid_of(const Event& event) {
+  ProcessId out;
   out.is_number = (event.has & kHasPid) != 0;
   if (out.is_number) {
     out.value = event.pid;
     return out;
   }
-  for (const Field& field : event.extra) {
+  for (const JsonField& field : event.extra) {
     if (field.key != "pid") continue;
     out.text.clear();
     if (field.is_string()) {
@@ -173,8 +173,8 @@ Number pid_of(const Event& event) {
 }
 
 namespace {
-void unit_key(std::uint32_t file, const Number& pid, std::string_view host, std::string_view mark,
-              std::string& out) {
+void unit_key(std::uint32_t file, const ProcessId& pid, std::string_view host,
+              std::string_view mark, std::string& out) {
   out = std::to_string(file);
   out += pid.is_number ? '#' : '"';
   out += pid.is_number ? std::to_string(pid.value) : pid.text;
@@ -185,7 +185,7 @@ void unit_key(std::uint32_t file, const Number& pid, std::string_view host, std:
 }
 }  // namespace
 
-void unit_key(const Event& event, const File& file, std::string& out) {
+void unit_key(const Event& event, const InFile& file, std::string& out) {
   unit_key(file.index, pid_of(event), host_text(event), mark_of(event, file), out);
 }
 void unit_key(const Unit& unit, std::string& out) {
@@ -197,7 +197,7 @@ bool made_by_merge(const Event& event) {
   if (event.is_own() && (event.name.raw == kProcessRecord || event.name.raw == kClockRecord)) {
     return true;
   }
-  const Field* by = find_arg(event, "by");
+  const JsonField* by = find_arg(event, "by");
   return by != nullptr && is(by->value, "merge");
 }
 
@@ -217,7 +217,7 @@ Repeats repeats(const Event& event) {
   return Repeats::kNo;
 }
 
-Unit& Survey::unit_of(const Event& event, const File& file) {
+Unit& Survey::unit_of(const Event& event, const InFile& file) {
   const std::string_view host = host_text(event);
   const std::string_view mark = mark_of(event, file);
   if (last_ != nullptr && last_->file == file.index && (event.has & kHasPid) != 0 &&
@@ -241,24 +241,24 @@ Unit& Survey::unit_of(const Event& event, const File& file) {
 }
 
 void Survey::add(Block& block) {
-  const File& file = block.file();
+  const InFile& file = block.file();
   block.records([&](const Event& event, std::uint64_t) { add(event, file); });
 }
 
-void Survey::add(const Event& event, const File& file) {
+void Survey::add(const Event& event, const InFile& file) {
   if (event.is_metadata() && made_by_merge(event)) {
     if (event.name.raw == kProcessRecord) read_marked(event, file);
     return;
   }
   Unit& unit = unit_of(event, file);
-  Facts& facts = unit.facts;
+  ProcessFacts& facts = unit.facts;
   ++facts.records;
   // Traces that name their processes need no other identity.
   if (!file.ours && !file.merged) facts.digest += hash_text(event.line, 0);
-  const Field* thread = thread_text(event, file);
+  const JsonField* thread = thread_text(event, file);
   if (thread != nullptr) put(facts.threads, std::string(thread->value));
   if ((event.has & kHasTid) == 0) {
-    for (const Field& field : event.extra) {
+    for (const JsonField& field : event.extra) {
       if (field.key == "tid" && field.is_string()) put(facts.threads, std::string(field.value));
     }
   }
@@ -289,12 +289,12 @@ void Survey::add(const Event& event, const File& file) {
 void Survey::own(const Event& event, Unit& unit) {
   const std::string_view name = event.name.raw;
   const auto text = [&](std::string_view key) -> std::string {
-    const Field* field = find_arg(event, key);
+    const JsonField* field = find_arg(event, key);
     if (field == nullptr) return {};
     return clean(
-        plain_text(field->value, field->kind == Kind::kEscaped, event.valid_utf8, scratch_));
+        plain_text(field->value, field->kind == JsonKind::kEscaped, event.valid_utf8, scratch_));
   };
-  Facts& facts = unit.facts;
+  ProcessFacts& facts = unit.facts;
   if (name == "start") {
     ++facts.starts;
     keep_smaller(facts.key, text("proc"));
@@ -302,15 +302,15 @@ void Survey::own(const Event& event, Unit& unit) {
     std::string program = text("exec_hash");
     keep_smaller(facts.program, program.empty() ? text("exec") : program);
     std::int64_t parent = -1;
-    const Field* ppid = find_arg(event, "ppid");
+    const JsonField* ppid = find_arg(event, "ppid");
     if (ppid != nullptr && integer_of(*ppid, parent)) keep_smaller(facts.parent, parent);
   } else if (name == "HH") {
     keep_smaller(hosts[text("value")], text("name"));
   } else if (name == "SH") {
     keep_smaller(strings[text("value")], text("name"));
   } else if (name == "PR") {
-    const Field* what = find_arg(event, "name");
-    const Field* value = find_arg(event, "value");
+    const JsonField* what = find_arg(event, "name");
+    const JsonField* value = find_arg(event, "value");
     std::int64_t rank = -1;
     if (what != nullptr && is(what->value, "rank") && value != nullptr &&
         integer_of(*value, rank)) {
@@ -323,13 +323,13 @@ void Survey::own(const Event& event, Unit& unit) {
   }
 }
 
-void Survey::read_marked(const Event& event, const File& file) {
-  Marked out;
+void Survey::read_marked(const Event& event, const InFile& file) {
+  MergeRecord out;
   out.file = file.index;
   out.assigned = event.pid;
-  for (const Field& field : event.args) {
+  for (const JsonField& field : event.args) {
     const std::string text(
-        plain_text(field.value, field.kind == Kind::kEscaped, event.valid_utf8, scratch_));
+        plain_text(field.value, field.kind == JsonKind::kEscaped, event.valid_utf8, scratch_));
     std::int64_t number = 0;
     const bool whole = integer_of(field, number);
     if (is(field.key, "value")) {
@@ -337,7 +337,7 @@ void Survey::read_marked(const Event& event, const File& file) {
     } else if (is(field.key, "kind")) {
       out.keyed = text == "process";
     } else if (is(field.key, "pid")) {
-      out.pid.is_number = field.kind == Kind::kInt;
+      out.pid.is_number = field.kind == JsonKind::kInt;
       if (out.pid.is_number) {
         out.pid.value = field.number;
       } else {

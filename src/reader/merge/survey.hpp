@@ -21,11 +21,11 @@ inline constexpr std::string_view kMark = "trace";
 inline constexpr char kCounter = 'C';
 
 // The number of a process or thread, or the text that stands in its place.
-struct Number {
+struct ProcessId {
   std::int64_t value = 0;
   std::string text;  // used if it is no number: the inside of a JSON string
   bool is_number = false;
-  auto operator<=>(const Number&) const = default;
+  auto operator<=>(const ProcessId&) const = default;
 };
 
 // A collective operation that every rank leaves only after every other one has entered it.
@@ -43,7 +43,7 @@ struct Collectives {
 };
 
 // What is known of the records of one process in one file. Adding is associative.
-struct Facts {
+struct ProcessFacts {
   std::uint64_t records = 0;
   std::uint64_t events = 0;
   std::uint64_t starts = 0;
@@ -63,27 +63,27 @@ struct Facts {
 
   void time(std::int64_t from, std::int64_t to);
   void shift(std::int64_t nanoseconds);
-  void add(const Facts& other);
+  void add(const ProcessFacts& other);
 };
 
 struct Unit {
   std::uint32_t file = 0;
-  Number pid;
+  ProcessId pid;
   std::string host;  // hash or name, as the records have it; empty if they name none
   std::string mark;  // of records in a merged file
-  Facts facts;
+  ProcessFacts facts;
 };
 
 // What a record MP says.
-struct Marked {
+struct MergeRecord {
   std::uint32_t file = 0;
   std::int64_t assigned = 0;
   std::string source;
   bool keyed = false;
-  Number pid;
+  ProcessId pid;
   std::string host;
   std::int64_t shift_us = 0;  // was taken from every ts
-  Facts facts;                // rank, run, names, labels
+  ProcessFacts facts;         // rank, run, names, labels
 };
 
 class Survey {
@@ -91,11 +91,11 @@ class Survey {
   // keep: also the text of the metadata that pieces of a trace repeat.
   explicit Survey(bool keep = false) : keep_(keep) {}
   void add(Block& block);
-  void add(const Event& event, const File& file);
+  void add(const Event& event, const InFile& file);
   void add(Survey&& other);
 
   [[nodiscard]] const std::vector<std::unique_ptr<Unit>>& units() const { return units_; }
-  std::vector<Marked> marked;
+  std::vector<MergeRecord> marked;
   std::map<std::string, std::string> hosts;    // hash to name
   std::map<std::string, std::string> strings;  // hash to text, of SH records
   struct Kept {
@@ -105,9 +105,9 @@ class Survey {
   std::vector<Kept> kept;
 
  private:
-  Unit& unit_of(const Event& event, const File& file);
+  Unit& unit_of(const Event& event, const InFile& file);
   void own(const Event& event, Unit& unit);
-  void read_marked(const Event& event, const File& file);
+  void read_marked(const Event& event, const InFile& file);
 
   std::vector<std::unique_ptr<Unit>> units_;
   std::unordered_map<std::string, Unit*> index_;
@@ -118,12 +118,12 @@ class Survey {
 };
 
 // Shared with the second pass.
-const Field* find_arg(const Event& event, std::string_view key);
+const JsonField* find_arg(const Event& event, std::string_view key);
 [[nodiscard]] std::string_view host_text(const Event& event);
-[[nodiscard]] std::string_view mark_of(const Event& event, const File& file);
-[[nodiscard]] Number pid_of(const Event& event);
+[[nodiscard]] std::string_view mark_of(const Event& event, const InFile& file);
+[[nodiscard]] ProcessId pid_of(const Event& event);
 // The key under which a unit is found again.
-void unit_key(const Event& event, const File& file, std::string& out);
+void unit_key(const Event& event, const InFile& file, std::string& out);
 void unit_key(const Unit& unit, std::string& out);
 // Did a merge make this record? Such records are made anew and never copied.
 [[nodiscard]] bool made_by_merge(const Event& event);

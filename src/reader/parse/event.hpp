@@ -16,7 +16,7 @@ struct FileClock {
 };
 
 // A string of the record, as it is written there.
-struct Text {
+struct JsonText {
   std::string_view raw;
   bool escaped = false;
 };
@@ -40,8 +40,8 @@ inline constexpr char kAggregate = 'A';
 inline bool is_own_category(std::string_view category) { return is(category, "dftracer"); }
 
 struct Event {
-  Text name;
-  Text category;
+  JsonText name;
+  JsonText category;
   std::int64_t id = 0;
   std::int64_t pid = 0;
   std::int64_t tid = 0;
@@ -54,10 +54,10 @@ struct Event {
   // Events that have one number here are of one block, and agree in name, category, process, thread
   // and host. 0: nothing is known.
   std::uint64_t alike = 0;
-  std::string_view line;         // the object as written
-  std::string_view args_text;    // the object `args` as written, empty for none
-  std::span<const Field> args;   // its members; of a brief one the host and the result alone
-  std::span<const Field> extra;  // members of the record that have no place above
+  std::string_view line;             // the object as written
+  std::string_view args_text;        // the object `args` as written, empty for none
+  std::span<const JsonField> args;   // its members; of a brief one the host and the result alone
+  std::span<const JsonField> extra;  // members of the record that have no place above
 
   [[nodiscard]] bool is_metadata() const { return phase == kMetadata; }
   [[nodiscard]] bool is_own() const { return is_own_category(category.raw); }
@@ -77,9 +77,9 @@ struct Repeat {
 
 // The argument that names the host: a hash, or its name where other tracers write that. Beside a
 // hash, `hostname` is an argument of the program's own.
-inline const Field* host_of(const Event& event) {
-  const Field* named = nullptr;
-  for (const Field& field : event.args) {
+inline const JsonField* host_of(const Event& event) {
+  const JsonField* named = nullptr;
+  for (const JsonField& field : event.args) {
     if (is(field.key, "hhash") && field.is_name()) return &field;
     if (is(field.key, "hostname") && field.is_name()) named = &field;
   }

@@ -30,7 +30,7 @@ int hex4(const char* p) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-const char* scan_number(const char* p, Field& field) {
+const char* scan_number(const char* p, JsonField& field) {
   const char* start = p;
   if (*p == '-') ++p;
   if (!is_digit(*p)) return nullptr;
@@ -55,21 +55,21 @@ const char* scan_number(const char* p, Field& field) {
     while (is_digit(*p)) ++p;
   }
   field.value = {start, static_cast<std::size_t>(p - start)};
-  field.kind = Kind::kNumber;
+  field.kind = JsonKind::kNumber;
   if (whole) {
     if (p - digits <= 18) {
       field.number =
           *start == '-' ? -static_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
-      field.kind = Kind::kInt;
+      field.kind = JsonKind::kInt;
     } else {
       const auto got = std::from_chars(start, p, field.number);
-      if (got.ec == std::errc()) field.kind = Kind::kInt;
+      if (got.ec == std::errc()) field.kind = JsonKind::kInt;
     }
   }
   return p;
 }
 
-const char* word(const char* p, std::string_view text, Kind kind, Field& field) {
+const char* word(const char* p, std::string_view text, JsonKind kind, JsonField& field) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (p[i] != text[i]) return nullptr;
   }
@@ -78,7 +78,7 @@ const char* word(const char* p, std::string_view text, Kind kind, Field& field) 
   return p + text.size();
 }
 
-const char* value_at(const char* p, Field& field, int depth);
+const char* value_at(const char* p, JsonField& field, int depth);
 
 // p stands behind the opening bracket.
 const char* container(const char* p, bool object, int depth) {
@@ -96,7 +96,7 @@ const char* container(const char* p, bool object, int depth) {
       if (*p != ':') return nullptr;
       p = skip_space(p + 1);
     }
-    Field inner;
+    JsonField inner;
     p = value_at(p, inner, depth + 1);
     if (p == nullptr) return nullptr;
     p = skip_space(p);
@@ -106,7 +106,7 @@ const char* container(const char* p, bool object, int depth) {
   }
 }
 
-const char* value_at(const char* p, Field& field, int depth) {
+const char* value_at(const char* p, JsonField& field, int depth) {
   const char* start = p;
   switch (*p) {
     case '"': {
@@ -114,7 +114,7 @@ const char* value_at(const char* p, Field& field, int depth) {
       p = string_end(p + 1, escaped);
       if (p == nullptr) return nullptr;
       field.value = {start + 1, static_cast<std::size_t>(p - start - 1)};
-      field.kind = escaped ? Kind::kEscaped : Kind::kString;
+      field.kind = escaped ? JsonKind::kEscaped : JsonKind::kString;
       return p + 1;
     }
     case '{':
@@ -122,14 +122,14 @@ const char* value_at(const char* p, Field& field, int depth) {
       p = container(p + 1, *start == '{', depth);
       if (p == nullptr) return nullptr;
       field.value = {start, static_cast<std::size_t>(p - start)};
-      field.kind = *start == '{' ? Kind::kObject : Kind::kArray;
+      field.kind = *start == '{' ? JsonKind::kObject : JsonKind::kArray;
       return p;
     case 't':
-      return word(p, "true", Kind::kTrue, field);
+      return word(p, "true", JsonKind::kTrue, field);
     case 'f':
-      return word(p, "false", Kind::kFalse, field);
+      return word(p, "false", JsonKind::kFalse, field);
     case 'n':
-      return word(p, "null", Kind::kNull, field);
+      return word(p, "null", JsonKind::kNull, field);
     default:
       return scan_number(p, field);
   }
@@ -242,25 +242,25 @@ const char* string_end_escaped(const char* p) {
   }
 }
 
-const char* scan_value(const char* p, Field& field) { return value_at(p, field, 0); }
+const char* scan_value(const char* p, JsonField& field) { return value_at(p, field, 0); }
 
-bool integer_of(const Field& field, std::int64_t& out) {
-  if (field.kind == Kind::kInt) {
+bool integer_of(const JsonField& field, std::int64_t& out) {
+  if (field.kind == JsonKind::kInt) {
     out = field.number;
     return true;
   }
-  if (field.kind != Kind::kString || field.value.empty()) return false;
+  if (field.kind != JsonKind::kString || field.value.empty()) return false;
   const char* end = field.value.data() + field.value.size();
   const auto got = std::from_chars(field.value.data(), end, out);
   return got.ec == std::errc() && got.ptr == end;
 }
 
-bool Field::is_whole() const {
-  if (kind == Kind::kInt) return true;
-  return kind == Kind::kNumber && value.find_first_of(".eE") == std::string_view::npos;
+bool JsonField::is_whole() const {
+  if (kind == JsonKind::kInt) return true;
+  return kind == JsonKind::kNumber && value.find_first_of(".eE") == std::string_view::npos;
 }
 
-bool unsigned_of(const Field& field, std::uint64_t& out) {
+bool unsigned_of(const JsonField& field, std::uint64_t& out) {
   if (!field.is_whole()) return false;
   const char* end = field.value.data() + field.value.size();
   const auto got = std::from_chars(field.value.data(), end, out);

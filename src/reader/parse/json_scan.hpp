@@ -16,7 +16,7 @@ namespace dft::reader {
 // text ends.
 inline constexpr std::size_t kPadding = 64;
 
-enum class Kind : std::uint8_t {
+enum class JsonKind : std::uint8_t {
   kString,   // as written between the quotes, and no escape in it
   kEscaped,  // likewise, with escapes
   kInt,      // fits 64 bits
@@ -52,19 +52,23 @@ inline bool same_bytes(const char* a, const char* b) {
 }
 
 // One member of an object. Views into the text; strings without their quotes.
-struct Field {
+struct JsonField {
   std::string_view key;
   std::string_view value;
   std::int64_t number = 0;  // of kInt
-  Kind kind = Kind::kNull;
+  JsonKind kind = JsonKind::kNull;
   bool key_escaped = false;
 
-  [[nodiscard]] bool is_string() const { return kind == Kind::kString || kind == Kind::kEscaped; }
+  [[nodiscard]] bool is_string() const {
+    return kind == JsonKind::kString || kind == JsonKind::kEscaped;
+  }
   // Digits alone, of any number of places: a 64-bit hash does not always fit a signed integer.
   [[nodiscard]] bool is_whole() const;
   // Whether it can stand for something: a text, or a hash, which some tracers write as a number.
   [[nodiscard]] bool is_name() const { return is_string() || is_whole(); }
 };
+
+using Field = JsonField;  // the name in stats/call_bytes
 
 [[nodiscard]] bool is_ascii(std::string_view text);
 
@@ -196,7 +200,7 @@ inline const char* time_number(const char* p, std::int64_t& out) {
 
 // A value of any kind at p, its fields filled but the key; nullptr if it is not JSON. Objects and
 // arrays are checked to a depth of 64.
-const char* scan_value(const char* p, Field& field);
+const char* scan_value(const char* p, JsonField& field);
 // Blanks, line ends among them.
 inline const char* skip_space(const char* p) {
   while (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r') ++p;
@@ -209,9 +213,9 @@ inline const char* skip_blanks(const char* p) {
 }
 
 // The integer that a field holds, also as a string ("count":"3"), as some tracers write it.
-bool integer_of(const Field& field, std::int64_t& out);
+bool integer_of(const JsonField& field, std::int64_t& out);
 // A whole number from 0 to 2^64 - 1.
-bool unsigned_of(const Field& field, std::uint64_t& out);
+bool unsigned_of(const JsonField& field, std::uint64_t& out);
 // A number, also in a string, times 10^scale, cut off below; saturates. False if it is none.
 bool scaled_number(std::string_view text, int scale, std::int64_t& out);
 

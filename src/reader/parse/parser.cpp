@@ -15,7 +15,7 @@ bool eat(const char*& p, const char (&text)[N]) {
   return true;
 }
 
-bool string_at(const char*& p, Text& out) {
+bool string_at(const char*& p, JsonText& out) {
   const char* end = string_end(p, out.escaped);
   if (end == nullptr) return false;
   out.raw = {p, static_cast<std::size_t>(end - p)};
@@ -33,7 +33,7 @@ bool number_at(const char*& p, std::int64_t& out) {
 // The members of an object; p stands behind its brace. With Blanks, JSON as others write it. `out`
 // is only ever made larger; `count` says how many there are.
 template <bool Blanks>
-const char* members(const char* p, std::vector<Field>& out, std::size_t& count) {
+const char* members(const char* p, std::vector<JsonField>& out, std::size_t& count) {
   const auto gap = [](const char* at) { return Blanks ? skip_space(at) : at; };
   count = 0;
   p = gap(p);
@@ -41,7 +41,7 @@ const char* members(const char* p, std::vector<Field>& out, std::size_t& count) 
   for (;;) {
     if (*p != '"') return nullptr;
     if (count == out.size()) out.resize(count * 2 + 16);
-    Field& field = out[count++];
+    JsonField& field = out[count++];
     const char* end = string_end(p + 1, field.key_escaped);
     if (end == nullptr) return nullptr;
     field.key = {p + 1, static_cast<std::size_t>(end - p - 1)};
@@ -54,12 +54,12 @@ const char* members(const char* p, std::vector<Field>& out, std::size_t& count) 
       end = string_end(p + 1, escaped);
       if (end == nullptr) return nullptr;
       field.value = {p + 1, static_cast<std::size_t>(end - p - 1)};
-      field.kind = escaped ? Kind::kEscaped : Kind::kString;
+      field.kind = escaped ? JsonKind::kEscaped : JsonKind::kString;
       p = end + 1;
     } else if (const char* stop = whole_number(p, field.number);
                stop != nullptr && (*stop == ',' || *stop == '}')) {
       field.value = {p, static_cast<std::size_t>(stop - p)};
-      field.kind = Kind::kInt;
+      field.kind = JsonKind::kInt;
       p = stop;
     } else {
       field.number = 0;
@@ -81,14 +81,14 @@ std::uint64_t load8(const char* p) {
   return word;
 }
 
-char phase_of(const Field& field) {
-  if (field.kind == Kind::kString && field.value.size() == 1) {
+char phase_of(const JsonField& field) {
+  if (field.kind == JsonKind::kString && field.value.size() == 1) {
     const char letter = field.value[0];
     // A number may have been quoted on the way.
     if (letter >= '1' && letter <= '4') return "XCAM"[letter - '1'];
     return static_cast<unsigned char>(letter) < 0x80 ? letter : kNoPhase;
   }
-  if (field.kind == Kind::kInt && field.number >= 1 && field.number <= 4) {
+  if (field.kind == JsonKind::kInt && field.number >= 1 && field.number <= 4) {
     return "XCAM"[field.number - 1];
   }
   return kNoPhase;
@@ -114,13 +114,13 @@ inline const char* result_before(const char* open, const char* close, std::int64
 
 }  // namespace
 
-std::span<const Field> members_of(std::string_view args_text, std::vector<Field>& room) {
+std::span<const JsonField> members_of(std::string_view args_text, std::vector<JsonField>& room) {
   std::size_t count = 0;
   if (args_text.empty() || members<false>(args_text.data() + 1, room, count) == nullptr) return {};
   return {room.data(), count};
 }
 
-std::span<const Field> members_of_any(std::string_view object, std::vector<Field>& room) {
+std::span<const JsonField> members_of_any(std::string_view object, std::vector<JsonField>& room) {
   std::size_t count = 0;
   if (object.empty() || members<true>(object.data() + 1, room, count) == nullptr) return {};
   return {room.data(), count};
@@ -261,12 +261,12 @@ Parser::Origin* Parser::keep(const char* start, const char* end, const Event& ev
   if (args_.size() < 2) args_.resize(16);
   const char* hash = p - 1 - kHash;
   const char* args = hash - kKey.size();
-  args_[0] = {{args + 2, 5}, {hash, kHash}, 0, Kind::kString, false};
+  args_[0] = {{args + 2, 5}, {hash, kHash}, 0, JsonKind::kString, false};
   std::int64_t number = 0;
   const char* result = result_before(p, close, number);
   if (result != nullptr) {
     const auto size = static_cast<std::size_t>(close - result);
-    args_[1] = {{result - 5, 3}, {result, size}, number, Kind::kInt, false};
+    args_[1] = {{result - 5, 3}, {result, size}, number, JsonKind::kInt, false};
   }
   event.args_text = {args, static_cast<std::size_t>(close + 1 - args)};
   event.args = {args_.data(), result != nullptr ? std::size_t{2} : 1};
@@ -341,9 +341,9 @@ const char* Parser::repeat(const char* p, const char* end, Repeat& out) const {
   return eol;
 }
 
-bool Parser::set_time(const Field& field, std::int64_t base, std::int64_t& out) const {
-  const bool numeric =
-      field.kind == Kind::kInt || field.kind == Kind::kNumber || field.kind == Kind::kString;
+bool Parser::set_time(const JsonField& field, std::int64_t base, std::int64_t& out) const {
+  const bool numeric = field.kind == JsonKind::kInt || field.kind == JsonKind::kNumber ||
+                       field.kind == JsonKind::kString;
   std::int64_t value = 0;
   if (!numeric || !scaled_number(field.value, clock_.digits, value)) return false;
   // What does not fit is kept as it is written.
@@ -352,7 +352,7 @@ bool Parser::set_time(const Field& field, std::int64_t base, std::int64_t& out) 
   return !__builtin_add_overflow(value, base, &out);
 }
 
-void Parser::place(const Field& field, Event& event) {
+void Parser::place(const JsonField& field, Event& event) {
   const auto whole = [&](EventHas flag, std::int64_t& out) {
     if (!integer_of(field, out)) return false;
     event.has = static_cast<std::uint8_t>(event.has | flag);
@@ -367,12 +367,12 @@ void Parser::place(const Field& field, Event& event) {
   if (field.key == "name") {
     placed = field.is_string();
     if (placed) {
-      event.name = {field.value, field.kind == Kind::kEscaped};
+      event.name = {field.value, field.kind == JsonKind::kEscaped};
       event.has |= kHasName;
     }
   } else if (field.key == "cat") {
     placed = field.is_string();
-    if (placed) event.category = {field.value, field.kind == Kind::kEscaped};
+    if (placed) event.category = {field.value, field.kind == JsonKind::kEscaped};
   } else if (field.key == "ph") {
     event.phase = phase_of(field);
     placed = event.phase != kNoPhase;
@@ -386,7 +386,7 @@ void Parser::place(const Field& field, Event& event) {
     placed = time(kHasTs, clock_.base_ns, event.ts);
   } else if (field.key == "dur") {
     placed = time(kHasDur, 0, event.dur);
-  } else if (field.key == "args" && field.kind == Kind::kObject) {
+  } else if (field.key == "args" && field.kind == JsonKind::kObject) {
     placed = true;
     event.args_text = field.value;
     std::size_t count = 0;
@@ -403,7 +403,7 @@ const char* Parser::general(const char* p, Event& event) {
   extra_.clear();
   p = skip_space(p + 1);
   while (*p != '}') {
-    Field field;
+    JsonField field;
     if (*p != '"') return nullptr;
     const char* end = string_end(p + 1, field.key_escaped);
     if (end == nullptr) return nullptr;

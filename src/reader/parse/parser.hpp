@@ -9,9 +9,9 @@
 namespace dft::reader {
 
 // Of an object in JSON of any layout, which has been checked.
-std::span<const Field> members_of_any(std::string_view object, std::vector<Field>& room);
+std::span<const JsonField> members_of_any(std::string_view object, std::vector<JsonField>& room);
 // All members of the arguments of a brief event; none if they are not JSON.
-std::span<const Field> members_of(std::string_view args_text, std::vector<Field>& room);
+std::span<const JsonField> members_of(std::string_view args_text, std::vector<JsonField>& room);
 
 class Parser {
  public:
@@ -61,8 +61,8 @@ class Parser {
   bool host_at(const char*& p);
   bool brief_args(const char*& p, const char* end, Event& event, Origin* origin);
   const char* rest(const char* start, const char* p, Event& event);
-  void place(const Field& field, Event& event);
-  bool set_time(const Field& field, std::int64_t base, std::int64_t& out) const;
+  void place(const JsonField& field, Event& event);
+  bool set_time(const JsonField& field, std::int64_t base, std::int64_t& out) const;
 
   FileClock clock_;
   std::int64_t factor_ = 1000;
@@ -82,8 +82,8 @@ class Parser {
   static constexpr std::size_t kHash = 16;
   static constexpr std::size_t kHost = kBeforeHost.size() + kHash + 1;
   char host_[kHost + 1] = R"(,"ph":"X","args":{"hhash":"0000000000000000")";
-  std::vector<Field> args_;
-  std::vector<Field> extra_;
+  std::vector<JsonField> args_;
+  std::vector<JsonField> extra_;
 };
 
 }  // namespace dft::reader

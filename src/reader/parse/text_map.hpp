@@ -7,18 +7,25 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace dft::reader {
 
-// Up to eight bytes as a number, without a call of memcpy and without a look beyond them.
-inline std::uint64_t short_word(const char* p, std::size_t size) {
+// The first and the last four bytes as a number, which are all of a text of up to eight: without a
+// call of memcpy, and without a look beyond the text.
+constexpr std::uint64_t short_word(const char* p, std::size_t size) {
   if (size >= 4) {
-    std::uint32_t first;
-    std::uint32_t last;
-    std::memcpy(&first, p, 4);
-    std::memcpy(&last, p + size - 4, 4);
-    return first | (std::uint64_t{last} << 32);
+    const auto load = [](const char* from) {
+      std::uint32_t word = 0;
+      if (std::is_constant_evaluated()) {
+        for (int i = 3; i >= 0; --i) word = (word << 8) | static_cast<unsigned char>(from[i]);
+      } else {
+        std::memcpy(&word, from, 4);
+      }
+      return word;
+    };
+    return load(p) | (std::uint64_t{load(p + size - 4)} << 32);
   }
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < size; ++i) word = (word << 8) | static_cast<unsigned char>(p[i]);
@@ -58,9 +65,9 @@ inline std::uint64_t hash_text(std::string_view text, std::uint64_t seed) {
 }
 
 template <typename Row>
-class TextTable {
+class TextMap {
  public:
-  struct Entry {
+  struct KeyedRow {
     std::uint64_t hash;
     std::uint64_t number;
     std::string first;
@@ -74,7 +81,7 @@ class TextTable {
     // The same few come again and again.
     std::uint32_t& recent = recent_[recent_of(first)];
     if (recent != 0) {
-      const Entry& entry = *pointers_[recent - 1];
+      const KeyedRow& entry = *pointers_[recent - 1];
       if (entry.number == number && same_text(entry.first, first) &&
           same_text(entry.second, second)) {
         fresh = false;
@@ -85,7 +92,7 @@ class TextTable {
     if (entries_.size() * 2 >= slots_.size()) grow();
     std::size_t at = hash & (slots_.size() - 1);
     for (; slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
-      const Entry& entry = *pointers_[slots_[at] - 1];
+      const KeyedRow& entry = *pointers_[slots_[at] - 1];
       if (entry.hash == hash && entry.number == number && same_text(entry.first, first) &&
           same_text(entry.second, second)) {
         fresh = false;
@@ -100,8 +107,8 @@ class TextTable {
     return recent - 1;
   }
   Row& row(std::uint32_t index) { return pointers_[index]->row; }
-  std::deque<Entry>& entries() { return entries_; }
-  [[nodiscard]] const std::deque<Entry>& entries() const { return entries_; }
+  std::deque<KeyedRow>& entries() { return entries_; }
+  [[nodiscard]] const std::deque<KeyedRow>& entries() const { return entries_; }
   void clear() {
     entries_.clear();
     pointers_.clear();
@@ -124,8 +131,8 @@ class TextTable {
       slots_[at] = static_cast<std::uint32_t>(i + 1);
     }
   }
-  std::deque<Entry> entries_;  // rows stay where they are
-  std::vector<Entry*> pointers_;
+  std::deque<KeyedRow> entries_;  // rows stay where they are
+  std::vector<KeyedRow*> pointers_;
   std::vector<std::uint32_t> slots_;
   std::uint32_t recent_[kRecent] = {};  // like slots_, by the beginning of the first text
 };

@@ -133,27 +133,27 @@ inline void run(PyObject* progress, const std::function<void(Control&)>& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-inline PyObject* report_dict(const Report& report) {
+inline PyObject* damage_dict(const Damage& damage) {
   Ref out(checked(PyDict_New()));
-  put(out.get(), "bytes_read", number(report.bytes_read));
-  put(out.get(), "text_bytes", number(report.text_bytes));
-  put(out.get(), "members", number(report.members));
-  put(out.get(), "lines", number(report.lines));
-  put(out.get(), "records", number(report.records));
-  put(out.get(), "metadata", number(report.metadata));
-  put(out.get(), "own", number(report.own));
-  put(out.get(), "ends", number(report.ends));
-  put(out.get(), "events", number(report.events));
-  put(out.get(), "damaged", boolean(report.damaged()));
+  put(out.get(), "bytes_read", number(damage.bytes_read));
+  put(out.get(), "text_bytes", number(damage.text_bytes));
+  put(out.get(), "members", number(damage.members));
+  put(out.get(), "lines", number(damage.lines));
+  put(out.get(), "records", number(damage.records));
+  put(out.get(), "metadata", number(damage.metadata));
+  put(out.get(), "own", number(damage.own));
+  put(out.get(), "ends", number(damage.ends));
+  put(out.get(), "events", number(damage.events));
+  put(out.get(), "damaged", boolean(damage.is_damaged()));
   Ref counts(checked(PyDict_New()));
   for (std::size_t i = 0; i < kTroubles; ++i) {
-    if (report.counts[i] != 0) {
-      put(counts.get(), info_of(static_cast<Trouble>(i)).name, number(report.counts[i]));
+    if (damage.counts[i] != 0) {
+      put(counts.get(), info_of(static_cast<Trouble>(i)).name, number(damage.counts[i]));
     }
   }
   put(out.get(), "troubles", counts.release());
   Ref problems(checked(PyList_New(0)));
-  for (const Problem& problem : report.problems) {
+  for (const Problem& problem : damage.problems) {
     Ref item(checked(PyDict_New()));
     const TroubleInfo& info = info_of(problem.kind);
     put(item.get(), "kind", text(info.name));
@@ -169,12 +169,12 @@ inline PyObject* report_dict(const Report& report) {
   return out.release();
 }
 
-inline PyObject* file_dict(const File& file) {
+inline PyObject* file_dict(const InFile& file) {
   Ref item(checked(PyDict_New()));
   put(item.get(), "path", path_text(file.path));
   put(item.get(), "size", number(file.size));
   put(item.get(), "compressed", boolean(file.compressed));
-  put(item.get(), "document", boolean(file.shape == Shape::kDocument));
+  put(item.get(), "document", boolean(file.shape == FileLayout::kDocument));
   put(item.get(), "ours", boolean(file.ours));
   put(item.get(), "bracket", boolean(file.bracket));
   put(item.get(), "merged", boolean(file.merged));
@@ -195,16 +195,16 @@ inline PyObject* file_dict(const File& file) {
   return item.release();
 }
 
-inline PyObject* outcome_dict(const Outcome& outcome) {
+inline PyObject* scan_dict(const ScanResult& scan_result) {
   Ref out(checked(PyDict_New()));
   Ref files(checked(PyList_New(0)));
-  for (std::size_t i = 0; i < outcome.files.size(); ++i) {
-    Ref item(file_dict(*outcome.files[i]));
-    put(item.get(), "report", report_dict(outcome.reports[i]));
+  for (std::size_t i = 0; i < scan_result.files.size(); ++i) {
+    Ref item(file_dict(*scan_result.files[i]));
+    put(item.get(), "report", damage_dict(scan_result.damages[i]));
     push(files.get(), item.release());
   }
   put(out.get(), "files", files.release());
-  put(out.get(), "total", report_dict(outcome.total));
+  put(out.get(), "total", damage_dict(scan_result.total));
   return out.release();
 }
 

@@ -6,7 +6,7 @@
 namespace dft::reader::python {
 namespace {
 
-PyObject* tally_dict(const Tally& tally) {
+PyObject* tally_dict(const MergeTally& tally) {
   Ref out(checked(PyDict_New()));
   put(out.get(), "events", number(tally.events));
   put(out.get(), "own", number(tally.own));
@@ -32,7 +32,7 @@ PyObject* clock_dict(const HostClock& clock) {
 }
 
 PyObject* result_dict(const MergeResult& result) {
-  Ref out(outcome_dict(result.read));
+  Ref out(scan_dict(result.read));
   put(out.get(), "in", tally_dict(result.in));
   put(out.get(), "out", tally_dict(result.out));
   put(out.get(), "hosts", number(result.hosts));
@@ -46,7 +46,7 @@ PyObject* result_dict(const MergeResult& result) {
   for (const std::string& name : result.doubled) push(doubled.get(), text(name));
   put(out.get(), "doubled", doubled.release());
   Ref written(checked(PyList_New(0)));
-  for (const MergeResult::Written& file : result.written) {
+  for (const MergeResult::WrittenFile& file : result.written) {
     Ref item(checked(PyDict_New()));
     put(item.get(), "path", path_text(file.path));
     put(item.get(), "bytes", number(file.bytes));
@@ -178,7 +178,7 @@ PyObject* py_copy(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
     if (member != 0) options.member_text = member;
     CopyResult result;
     run(progress, [&](Control& control) { result = copy_trace(from, to, options, &control); });
-    Ref dict(outcome_dict(result.read));
+    Ref dict(scan_dict(result.read));
     put(dict.get(), "records", number(result.records));
     put(dict.get(), "bytes", number(result.bytes));
     put(dict.get(), "mismatch", text(result.mismatch));

@@ -45,7 +45,7 @@ void Accesses::close(std::vector<Opened>& open, std::int64_t tid) {
   if (--which->descriptors == 0) open.erase(std::next(which).base());
 }
 
-Accesses::Found Accesses::place(Run& run, std::int64_t start, std::int64_t bytes) {
+Accesses::Placement Accesses::place(AccessRun& run, std::int64_t start, std::int64_t bytes) {
   std::int64_t end = 0;
   if (__builtin_add_overflow(start, bytes, &end)) end = start;
   std::int64_t stride = 0;
@@ -63,9 +63,10 @@ Accesses::Found Accesses::place(Run& run, std::int64_t start, std::int64_t bytes
   return {start, pattern};
 }
 
-Accesses::Found Accesses::follow(std::int32_t process, std::uint32_t path, const FileCall& call) {
-  const Key by_thread{call.tid, process, path};
-  const Key by_process{0, process, path};
+Accesses::Placement Accesses::follow(std::int32_t process, std::uint32_t path,
+                                     const FileCall& call) {
+  const OpenKey by_thread{call.tid, process, path};
+  const OpenKey by_process{0, process, path};
   if (call.role == Role::kOpen) {
     std::vector<Opened>& open = open_[by_process];
     if (open.size() == kMostOpen) open.erase(open.begin());
@@ -104,11 +105,11 @@ Accesses::Found Accesses::follow(std::int32_t process, std::uint32_t path, const
   // Threads that take turns at seeking are not followed: lines of a trace are in the order of time
   // for each thread only.
   const bool doubtful = opened->shared && opened->sought && opened->seeker != call.tid;
-  Run& run = opened->shared ? opened->run : runs_[by_thread];
-  const Found found = place(run, opened->position, call.bytes);
+  AccessRun& run = opened->shared ? opened->run : runs_[by_thread];
+  const Placement found = place(run, opened->position, call.bytes);
   opened->run = run;
   opened->position = run.end;
-  return doubtful ? Found{} : found;
+  return doubtful ? Placement{} : found;
 }
 
 }  // namespace dft::reader

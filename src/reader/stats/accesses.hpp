@@ -36,18 +36,18 @@ inline constexpr const char* kPatternNames[] = {"first", "sequential", "strided"
 // open the file itself, the place of a transfer is not known.
 class Accesses {
  public:
-  struct Found {
+  struct Placement {
     std::int64_t position = kUnknown;
     Pattern pattern = Pattern::kFirst;  // if the position is known
   };
   // A number for a path, the same for all batches.
   std::uint32_t path(const std::string& name);
   // Notes what is not a transfer; of a transfer that moved something, says how it lies.
-  Found follow(std::int32_t process, std::uint32_t path, const FileCall& call);
+  Placement follow(std::int32_t process, std::uint32_t path, const FileCall& call);
 
  private:
   // The transfers so far.
-  struct Run {
+  struct AccessRun {
     std::int64_t start = 0;  // of the last one
     std::int64_t end = 0;
     std::int64_t stride = 0;
@@ -61,16 +61,16 @@ class Accesses {
     bool known = true;    // the position
     bool shared = false;  // other threads used it
     bool sought = false;  // it was not only read or written on
-    Run run{};
+    AccessRun run{};
   };
-  struct Key {
+  struct OpenKey {
     std::int64_t tid;
     std::int32_t process;
     std::uint32_t path;
-    bool operator==(const Key&) const = default;
+    bool operator==(const OpenKey&) const = default;
   };
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const {
+  struct OpenKeyHash {
+    std::size_t operator()(const OpenKey& key) const {
       std::uint64_t hash = static_cast<std::uint64_t>(key.tid) * 0x9e3779b97f4a7c15U;
       hash ^=
           (static_cast<std::uint64_t>(key.path) << 32) | static_cast<std::uint32_t>(key.process);
@@ -81,10 +81,11 @@ class Accesses {
   static Opened* used_by(std::vector<Opened>& open, std::int64_t tid);
   static void seek(Opened& opened, const FileCall& call);
   static void close(std::vector<Opened>& open, std::int64_t tid);
-  static Found place(Run& run, std::int64_t start, std::int64_t bytes);
+  static Placement place(AccessRun& run, std::int64_t start, std::int64_t bytes);
 
-  std::unordered_map<Key, std::vector<Opened>, KeyHash> open_;  // by process and path, tid 0
-  std::unordered_map<Key, Run, KeyHash> runs_;
+  std::unordered_map<OpenKey, std::vector<Opened>, OpenKeyHash>
+      open_;  // by process and path, tid 0
+  std::unordered_map<OpenKey, AccessRun, OpenKeyHash> runs_;
   std::unordered_map<std::string, std::uint32_t> paths_;
 };
 

@@ -8,7 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "reader/input/inflate.hpp"
+#include "format/member.hpp"
+#include "format/visible_byte.hpp"
 #include "reader/parse/json_scan.hpp"
 
 namespace dft::reader {
@@ -50,7 +51,6 @@ void append_compact(std::string& out, std::string_view json) {
 }
 
 void append_visible(std::string& out, std::string_view text) {
-  constexpr const char* kHex = "0123456789abcdef";
   while (!text.empty()) {
     // The longest piece that begins here and is one character; four bytes at most.
     std::size_t size = 0;
@@ -58,10 +58,9 @@ void append_visible(std::string& out, std::string_view text) {
       if (is_utf8(text.substr(0, length))) size = length;
     }
     if (size == 0) {
-      const auto byte = static_cast<unsigned char>(text[0]);
-      out += "\\uef";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+      char visible[format::kVisibleByte];
+      format::write_visible_byte(visible, static_cast<unsigned char>(text[0]));
+      out.append(visible, sizeof visible);
       size = 1;
     } else {
       out.append(text.substr(0, size));
@@ -88,7 +87,7 @@ void Deflater::member(std::string_view text, std::uint32_t lines, std::string& o
   // Text that does not compress is stored in blocks of at most 64 KiB, five bytes more each.
   const std::size_t most = text.size() + text.size() / 8192 * 5 + 512;
   const std::size_t before = out.size();
-  out.resize(before + kMemberHead + most);
+  out.resize(before + format::kMemberHeader + most);
   isal_zstream& stream = state_->stream;
   isal_deflate_init(&stream);
   stream.level = state_->level;
@@ -98,16 +97,13 @@ void Deflater::member(std::string_view text, std::uint32_t lines, std::string& o
   stream.end_of_stream = 1;
   stream.next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
   stream.avail_in = static_cast<std::uint32_t>(text.size());
-  stream.next_out = reinterpret_cast<std::uint8_t*>(out.data()) + before + kMemberHead;
+  stream.next_out = reinterpret_cast<std::uint8_t*>(out.data()) + before + format::kMemberHeader;
   stream.avail_out = static_cast<std::uint32_t>(most);
   if (isal_deflate(&stream) != COMP_OK || stream.internal_state.state != ZSTATE_END) {
     throw std::runtime_error("the compressor failed");
   }
-  const std::uint32_t size = static_cast<std::uint32_t>(kMemberHead) + stream.total_out;
-  char* head = out.data() + before;
-  std::memcpy(head, "\x1f\x8b\x08\x04\0\0\0\0\0\x03\x0c\0DF\x08\0", 16);
-  std::memcpy(head + 16, &size, 4);
-  std::memcpy(head + 20, &lines, 4);
+  const std::uint32_t size = static_cast<std::uint32_t>(format::kMemberHeader) + stream.total_out;
+  format::write_member_header(out.data() + before, size, lines);
   out.resize(before + size);
 }
 

@@ -25,7 +25,7 @@ struct Digest {
   static constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15U;
 };
 
-struct Copied {
+struct CopiedBlock {
   std::string text;
   std::uint32_t lines = 0;
   std::int64_t pid = 0;
@@ -46,9 +46,9 @@ void append_record(std::string& out, const Event& event, bool document) {
   }
 }
 
-Copied copy_block(Block& block) {
-  Copied out;
-  const bool document = block.file().shape == Shape::kDocument;
+CopiedBlock copy_block(Block& block) {
+  CopiedBlock out;
+  const bool document = block.file().shape == FileLayout::kDocument;
   out.text.reserve(block.text().size() + 1);
   block.leave_halves();
   block.records([&](const Event& event, std::uint64_t) {
@@ -63,7 +63,7 @@ Copied copy_block(Block& block) {
 }
 
 // What stands around the events of a document and is needed to read them.
-std::string document_head(const File& file) {
+std::string document_head(const InFile& file) {
   std::string out = "\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":";
   append_number(out, file.clock.base_ns);
   out += ',';
@@ -73,12 +73,12 @@ std::string document_head(const File& file) {
   return out;
 }
 
-std::string note_of(const Report& report, std::int64_t pid) {
+std::string note_of(const Damage& damage, std::int64_t pid) {
   std::string what;
   for (std::size_t i = 0; i < kTroubles; ++i) {
-    if (report.counts[i] == 0) continue;
+    if (damage.counts[i] == 0) continue;
     if (!what.empty()) what += "; ";
-    what += std::to_string(report.counts[i]) + " x " + info_of(static_cast<Trouble>(i)).text;
+    what += std::to_string(damage.counts[i]) + " x " + info_of(static_cast<Trouble>(i)).text;
   }
   std::string out = "{\"id\":0,\"name\":\"repaired\",\"cat\":\"dftracer\",\"pid\":";
   append_number(out, pid > 0 ? pid : 1);
@@ -95,7 +95,7 @@ std::string note_of(const Report& report, std::int64_t pid) {
 CopyResult copy_trace(const std::string& path, const std::string& out, const CopyOptions& options,
                       Control* control) {
   CopyResult result;
-  File head;
+  InFile head;
   head.path = path;
   (void)open_file(head);  // its error comes again when it is read
   OutputKind kind;
@@ -104,15 +104,15 @@ CopyResult copy_trace(const std::string& path, const std::string& out, const Cop
   Digest digest;
   std::int64_t pid = 0;
   {
-    OrderedScan<Copied> copies(
+    OrderedScan<CopiedBlock> copies(
         {path}, options.threads, [](unsigned, Block& block) { return copy_block(block); }, control);
-    while (std::optional<Copied> copied = copies.next()) {
+    while (std::optional<CopiedBlock> copied = copies.next()) {
       file.add(copied->text, copied->lines);
       digest.add(copied->digest);
       result.records += copied->lines;
       if (copied->pid != 0) pid = copied->pid;
     }
-    result.read = copies.outcome();
+    result.read = copies.result();
   }
   if (options.repair) {
     const std::string note = note_of(result.read.total, pid);
@@ -122,14 +122,14 @@ CopyResult copy_trace(const std::string& path, const std::string& out, const Cop
   file.finish();
 
   Digest found;
-  OrderedScan<Copied> again(
+  OrderedScan<CopiedBlock> again(
       {file.written_path()}, options.threads,
       [](unsigned, Block& block) { return copy_block(block); }, control);
-  while (std::optional<Copied> copied = again.next()) found.add(copied->digest);
-  const Report report = again.outcome().total;
-  if (result.read.total.records != result.records || report.records != file.lines()) {
+  while (std::optional<CopiedBlock> copied = again.next()) found.add(copied->digest);
+  const Damage damage = again.result().total;
+  if (result.read.total.records != result.records || damage.records != file.lines()) {
     result.mismatch = "not every record was copied";
-  } else if (!(found == digest) || report.damaged()) {
+  } else if (!(found == digest) || damage.is_damaged()) {
     result.mismatch = "the copy reads differently";
   }
   if (!result.mismatch.empty()) return result;

@@ -14,7 +14,7 @@ struct CopyOptions {
 };
 
 struct CopyResult {
-  Outcome read;
+  ScanResult read;
   std::uint64_t records = 0;  // copied
   std::uint64_t bytes = 0;    // of the copy
   std::string mismatch;       // why the copy was thrown away

@@ -2,11 +2,12 @@
 
 #include <random>
 
+#include "format/member.hpp"
 #include "support/fixture.hpp"
 #include "support/gunzip.hpp"
 
 using dft::sink::Gzip;
-using dft::sink::kMemberHead;
+constexpr std::size_t kMemberHead = dft::format::kMemberHeader;
 using dft::sink::MmapBuffer;
 
 namespace {

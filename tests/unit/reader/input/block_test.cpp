@@ -52,13 +52,13 @@ std::string member(const std::string& text, std::uint32_t lines) {
 struct Result {
   std::set<std::int64_t> ids;
   std::uint64_t times = 0;
-  Outcome outcome;
+  ScanResult scan_result;
 };
 
 Result read(const std::vector<std::string>& paths, unsigned threads = 2) {
   Result result;
   std::mutex mutex;
-  result.outcome = scan(paths, threads, [&](unsigned, Block& block) {
+  result.scan_result = scan(paths, threads, [&](unsigned, Block& block) {
     block.records([&](const Event& event, std::uint64_t) {
       const std::lock_guard lock(mutex);
       result.ids.insert(event.id);
@@ -80,7 +80,7 @@ TEST_CASE("a plain file in pieces: every line once, at every place of the seams"
   // Lines of many lengths, so that pieces end inside, before and after line ends.
   std::string text = "[\n";
   int count = 0;
-  while (text.size() < 3 * kPieceText + 1234) {
+  while (text.size() < 3 * kItemText + 1234) {
     ++count;
     const auto pad = static_cast<std::size_t>(count * 37 % 400);
     text += line(count, ",\"pad\":\"" + std::string(pad, 'x') + '"');
@@ -90,20 +90,20 @@ TEST_CASE("a plain file in pieces: every line once, at every place of the seams"
     const Result result = read({file.path()}, threads);
     CHECK(result.times == static_cast<std::uint64_t>(count));
     CHECK(result.ids.size() == static_cast<std::size_t>(count));
-    CHECK(result.outcome.total.lines == static_cast<std::uint64_t>(count) + 1);
-    CHECK(result.outcome.total.bytes_read == text.size());
-    CHECK_FALSE(result.outcome.total.damaged());
+    CHECK(result.scan_result.total.lines == static_cast<std::uint64_t>(count) + 1);
+    CHECK(result.scan_result.total.bytes_read == text.size());
+    CHECK_FALSE(result.scan_result.total.is_damaged());
   }
 }
 
 TEST_CASE("a line longer than several pieces belongs to one of them") {
   const std::string text =
-      many(0, 10) + line(10, ",\"s\":\"" + std::string(3 * kPieceText, 'y') + '"') + many(11, 20);
+      many(0, 10) + line(10, ",\"s\":\"" + std::string(3 * kItemText, 'y') + '"') + many(11, 20);
   const TempFile file(text);
   const Result result = read({file.path()});
   CHECK(result.times == 20);
   CHECK(result.ids.size() == 20);
-  CHECK_FALSE(result.outcome.total.damaged());
+  CHECK_FALSE(result.scan_result.total.is_damaged());
 }
 
 TEST_CASE("members of ours are split, others are streamed, both in one file") {
@@ -115,9 +115,9 @@ TEST_CASE("members of ours are split, others are streamed, both in one file") {
   const Result result = read({file.path()});
   CHECK(result.ids.size() == 400);
   CHECK(result.times == 400);
-  CHECK(result.outcome.total.members == 4);
-  CHECK(result.outcome.total.bytes_read == result.outcome.files[0]->size);
-  CHECK_FALSE(result.outcome.total.damaged());
+  CHECK(result.scan_result.total.members == 4);
+  CHECK(result.scan_result.total.bytes_read == result.scan_result.files[0]->size);
+  CHECK_FALSE(result.scan_result.total.is_damaged());
 }
 
 TEST_CASE("damage costs its own member and no other") {
@@ -135,8 +135,8 @@ TEST_CASE("damage costs its own member and no other") {
     const TempFile file(joined(1, bad), ".pfw.gz");
     const Result result = read({file.path()});
     CHECK(result.ids.size() == 300);
-    CHECK(result.outcome.total.count(Trouble::kBadMember) == 1);
-    CHECK(result.outcome.total.problems[0].offset == members[0].size());
+    CHECK(result.scan_result.total.count(Trouble::kBadMember) == 1);
+    CHECK(result.scan_result.total.problems[0].offset == members[0].size());
   }
   SUBCASE("the size in the header") {
     std::string bad = members[1];
@@ -151,13 +151,13 @@ TEST_CASE("damage costs its own member and no other") {
     const TempFile file(joined(1, bad), ".pfw.gz");
     const Result result = read({file.path()});
     CHECK(result.ids.size() == 300);
-    CHECK(result.outcome.total.count(Trouble::kRubbish) == 1);
+    CHECK(result.scan_result.total.count(Trouble::kRubbish) == 1);
   }
   SUBCASE("the count of lines") {
     const TempFile file(joined(1, member(many(100, 200), 99)), ".pfw.gz");
     const Result result = read({file.path()});
     CHECK(result.ids.size() == 400);
-    CHECK(result.outcome.total.count(Trouble::kWrongCount) == 1);
+    CHECK(result.scan_result.total.count(Trouble::kWrongCount) == 1);
   }
   SUBCASE("the end") {
     std::string whole = joined(9, "");
@@ -165,14 +165,14 @@ TEST_CASE("damage costs its own member and no other") {
     const TempFile file(whole, ".pfw.gz");
     const Result result = read({file.path()});
     CHECK(result.ids.size() >= 300);
-    CHECK(result.outcome.total.count(Trouble::kCutMember) == 1);
-    CHECK(result.outcome.total.count(Trouble::kCutLine) == 0);
+    CHECK(result.scan_result.total.count(Trouble::kCutMember) == 1);
+    CHECK(result.scan_result.total.count(Trouble::kCutLine) == 0);
   }
   SUBCASE("rubbish behind the last") {
     const TempFile file(joined(9, "") + std::string(512, '\0'), ".pfw.gz");
     const Result result = read({file.path()});
     CHECK(result.ids.size() == 400);
-    CHECK(result.outcome.total.count(Trouble::kRubbish) == 1);
+    CHECK(result.scan_result.total.count(Trouble::kRubbish) == 1);
   }
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("lines that are damaged are told with their place; the others are read
                       "{\"x\":1}\n" + many(8, 9) + half);
   const Result result = read({file.path()}, 1);
   CHECK(result.ids.size() == 9);
-  const Report& total = result.outcome.total;
+  const Damage& total = result.scan_result.total;
   CHECK(total.count(Trouble::kBadLine) == 2);
   CHECK(total.count(Trouble::kNotARecord) == 1);
   CHECK(total.count(Trouble::kCutLine) == 1);
@@ -199,7 +199,7 @@ TEST_CASE("a record behind one that was cut without a line end is read") {
   const TempFile file("[\n" + half + line(2) + line(3));
   const Result result = read({file.path()});
   CHECK(result.ids == std::set<std::int64_t>{2, 3});
-  CHECK(result.outcome.total.count(Trouble::kBadLine) == 1);
+  CHECK(result.scan_result.total.count(Trouble::kBadLine) == 1);
 }
 
 TEST_CASE("brackets, commas, blanks, arrays on one line") {
@@ -211,7 +211,7 @@ TEST_CASE("brackets, commas, blanks, arrays on one line") {
                       "]");
   const Result result = read({file.path()});
   CHECK(result.times == 5);
-  CHECK_FALSE(result.outcome.total.damaged());
+  CHECK_FALSE(result.scan_result.total.is_damaged());
 }
 
 TEST_CASE("order: results come in the order of the files and their blocks") {
@@ -231,7 +231,7 @@ TEST_CASE("order: results come in the order of the files and their blocks") {
     for (const std::int64_t id : *ids) CHECK(id == wanted++);
   }
   CHECK(wanted == 20200);
-  CHECK(ordered.outcome().total.events == 20200);
+  CHECK(ordered.result().total.events == 20200);
 }
 
 TEST_CASE("a scan that nobody finishes ends") {
@@ -253,18 +253,18 @@ TEST_CASE("statistics are the same for every cut of the trace") {
   }
   const TempFile plain(text);
   const auto partial_of = [&](unsigned threads) {
-    std::vector<Partial> partials(threads);
+    std::vector<Stats> parts(threads);
     scan({plain.path()}, threads, [&](unsigned worker, Block& block) {
       block.records([&](const Event& event, std::uint64_t at) {
-        partials[worker].add(event, block.file().index, {block.ordinal(), at});
+        parts[worker].add(event, block.file().index, {block.ordinal(), at});
       });
     });
-    for (unsigned i = 1; i < threads; ++i) partials[0].add(std::move(partials[i]));
-    partials[0].finish();
-    return std::move(partials[0]);
+    for (unsigned i = 1; i < threads; ++i) parts[0].add(std::move(parts[i]));
+    parts[0].finish();
+    return std::move(parts[0]);
   };
-  const Partial one = partial_of(1);
-  const Partial four = partial_of(4);
+  const Stats one = partial_of(1);
+  const Stats four = partial_of(4);
   REQUIRE(one.names.size() == 7);
   REQUIRE(four.names.size() == 7);
   for (std::size_t i = 0; i < one.names.size(); ++i) {
@@ -334,13 +334,13 @@ std::string described(const Row& row) {
 }
 
 // All that a partial found, as text.
-std::string described(const Partial& partial) {
+std::string described(const Stats& stats) {
   std::string out;
-  for (const Partial::NameRow& name : partial.names) {
+  for (const Stats::NameRow& name : stats.names) {
     out += name.category + ' ' + name.name + ' ' + std::to_string(name.file) + ": " +
            described(name.row) + '\n';
   }
-  for (const ProcessRow& process : partial.processes) {
+  for (const ProcessRow& process : stats.processes) {
     out += process.host + ' ' + std::to_string(process.pid) + ": ";
     for (const std::uint64_t value :
          {process.seen.block, process.seen.line, process.events, process.records, process.total,
@@ -349,7 +349,7 @@ std::string described(const Partial& partial) {
     }
     out += std::to_string(process.first) + ' ' + std::to_string(process.last) + '\n';
   }
-  for (const auto& [file, facts] : partial.files) {
+  for (const auto& [file, facts] : stats.files) {
     out += std::to_string(file) + ": " + std::to_string(facts.first) + ' ' +
            std::to_string(facts.last) + '\n';
     for (const auto& [name, count] : facts.metadata) {
@@ -361,20 +361,20 @@ std::string described(const Partial& partial) {
 }
 
 // Without and with the short ways.
-std::pair<std::string, Report> summary(const std::vector<std::string>& paths, unsigned threads,
-                                       PartialOptions options, bool brief) {
-  std::vector<Partial> partials(threads, Partial(options));
-  Outcome outcome = scan(paths, threads, [&](unsigned worker, Block& block) {
-    const Adder add(partials[worker], block.file().index, block.ordinal());
+std::pair<std::string, Damage> summary(const std::vector<std::string>& paths, unsigned threads,
+                                       StatsOptions options, bool brief) {
+  std::vector<Stats> parts(threads, Stats(options));
+  ScanResult scan_result = scan(paths, threads, [&](unsigned worker, Block& block) {
+    const StatsAdder add(parts[worker], block.file().index, block.ordinal());
     if (brief) {
       block.brief_records(add);
     } else {
       block.records(add);
     }
   });
-  for (unsigned i = 1; i < threads; ++i) partials[0].add(std::move(partials[i]));
-  partials[0].finish();
-  return {described(partials[0]), std::move(outcome.total)};
+  for (unsigned i = 1; i < threads; ++i) parts[0].add(std::move(parts[i]));
+  parts[0].finish();
+  return {described(parts[0]), std::move(scan_result.total)};
 }
 
 }  // namespace
@@ -393,20 +393,20 @@ TEST_CASE("statistics of repeats are those of the events") {
   const std::vector<std::string> paths = {one.path(), two.path(), plain.path()};
   for (const bool by_file : {false, true}) {
     for (const std::size_t samples : {0U, 5U}) {
-      const PartialOptions options{by_file, false, samples};
-      const auto [wanted, report] = summary(paths, 1, options, false);
-      CHECK(report.events == 24000);
-      CHECK(report.count(Trouble::kWrongCount) == 1);
-      CHECK(report.count(Trouble::kBadText) > 1000);
+      const StatsOptions options{by_file, false, samples};
+      const auto [wanted, damage] = summary(paths, 1, options, false);
+      CHECK(damage.events == 24000);
+      CHECK(damage.count(Trouble::kWrongCount) == 1);
+      CHECK(damage.count(Trouble::kBadText) > 1000);
       for (const unsigned threads : {1U, 3U}) {
         const auto [found, other] = summary(paths, threads, options, true);
         CHECK(found == wanted);
-        CHECK(other.records == report.records);
-        CHECK(other.events == report.events);
-        CHECK(other.metadata == report.metadata);
-        CHECK(other.lines == report.lines);
-        CHECK(other.problems.size() == report.problems.size());
-        CHECK(other.count(Trouble::kBadText) == report.count(Trouble::kBadText));
+        CHECK(other.records == damage.records);
+        CHECK(other.events == damage.events);
+        CHECK(other.metadata == damage.metadata);
+        CHECK(other.lines == damage.lines);
+        CHECK(other.problems.size() == damage.problems.size());
+        CHECK(other.count(Trouble::kBadText) == damage.count(Trouble::kBadText));
         CHECK(other.count(Trouble::kWrongCount) == 1);
       }
     }
@@ -473,18 +473,18 @@ TEST_CASE("a histogram's percentiles are right to a sixty-fourth") {
 }
 
 TEST_CASE("statistics end with an error where there are more processes than they keep") {
-  const auto add = [](Partial& partial, std::int64_t pid) {
+  const auto add = [](Stats& stats, std::int64_t pid) {
     Event event;
     event.pid = pid;
-    partial.add(event, 0, {0, 0});
+    stats.add(event, 0, {0, 0});
   };
-  Partial partial({.processes = 3});
-  for (std::int64_t pid = 1; pid <= 3; ++pid) add(partial, pid);
-  add(partial, 2);
-  CHECK_THROWS_AS(add(partial, 4), std::runtime_error);
+  Stats stats({.processes = 3});
+  for (std::int64_t pid = 1; pid <= 3; ++pid) add(stats, pid);
+  add(stats, 2);
+  CHECK_THROWS_AS(add(stats, 4), std::runtime_error);
 
-  Partial one({.processes = 3});
-  Partial two({.processes = 3});
+  Stats one({.processes = 3});
+  Stats two({.processes = 3});
   for (std::int64_t pid = 1; pid <= 2; ++pid) add(one, pid);
   for (std::int64_t pid = 2; pid <= 4; ++pid) add(two, pid);
   CHECK_THROWS_AS(one.add(std::move(two)), std::runtime_error);

@@ -16,9 +16,9 @@ using namespace dft::reader;
 // A survey, a plan and the rewritten lines of texts that stand for files.
 struct Merged {
   explicit Merged(const std::vector<std::string>& texts, Align align = Align::kProven) {
-    std::vector<std::shared_ptr<File>> files;
+    std::vector<std::shared_ptr<InFile>> files;
     for (const std::string& given : texts) {
-      auto file = std::make_shared<File>();
+      auto file = std::make_shared<InFile>();
       file->index = static_cast<std::uint32_t>(files.size());
       file->merged = given.find("\"MP\"") != std::string::npos;
       files.push_back(file);
@@ -31,13 +31,13 @@ struct Merged {
         block.records([&](const Event& event, std::uint64_t) { visit(event, *files[i]); });
       }
     };
-    each([&](const Event& event, const File& file) { survey.add(event, file); });
+    each([&](const Event& event, const InFile& file) { survey.add(event, file); });
     const Plan plan(survey, files, align);
     clocks = plan.clocks();
     std::uint32_t count = 0;
     text = plan.head(count);
     Rewriter rewriter(plan);
-    each([&](const Event& event, const File& file) {
+    each([&](const Event& event, const InFile& file) {
       if (made_by_merge(event) || absorbed(event)) return;
       std::string line;
       rewriter.write(event, file, rewriter.treatment(event, file), line);
@@ -196,7 +196,7 @@ TEST_CASE("scan: of a file that has grown no more is read than the first time") 
           },
           nullptr, most);
       while (const auto count = all.next()) found += *count;
-      CHECK(all.outcome().total.bytes_read == all.files()[0]->size);
+      CHECK(all.result().total.bytes_read == all.files()[0]->size);
       return found;
     };
     CHECK(events({}) == 2);

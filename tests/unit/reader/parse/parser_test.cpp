@@ -31,8 +31,8 @@ bool same(const Event& a, const Event& b) {
     return false;
   if (a.args.size() != b.args.size() || a.extra.size() != b.extra.size()) return false;
   for (std::size_t i = 0; i < a.args.size(); ++i) {
-    const Field& x = a.args[i];
-    const Field& y = b.args[i];
+    const JsonField& x = a.args[i];
+    const JsonField& y = b.args[i];
     if (x.key != y.key || x.value != y.value || x.kind != y.kind || x.number != y.number ||
         x.key_escaped != y.key_escaped) {
       return false;
@@ -41,9 +41,9 @@ bool same(const Event& a, const Event& b) {
   return true;
 }
 
-std::int64_t argument(std::span<const Field> args, std::string_view key) {
+std::int64_t argument(std::span<const JsonField> args, std::string_view key) {
   std::int64_t value = -999;
-  for (const Field& field : args) {
+  for (const JsonField& field : args) {
     if (field.key == key) integer_of(field, value);
   }
   return value;
@@ -56,8 +56,8 @@ std::int64_t argument(const Event& event, std::string_view key) {
 // What the brief path leaves out can be had afterwards, and what it gives is right.
 bool completes_to(Event brief, const Event& whole) {
   if (!brief.brief) return same(brief, whole);
-  std::vector<Field> room;
-  const std::span<const Field> found = brief.args;
+  std::vector<JsonField> room;
+  const std::span<const JsonField> found = brief.args;
   if (found.empty() || found[0].key != "hhash" || found[0].value != whole.args[0].value)
     return false;
   if (found.size() == 2 && argument(found, "ret") != argument(whole, "ret")) return false;
