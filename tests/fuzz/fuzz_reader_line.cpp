@@ -115,7 +115,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   auto file = std::make_shared<InFile>();
   // The first byte chooses what the file is taken for.
-  if (size != 0 && data[0] == 'D') file->shape = FileLayout::kDocument;
+  if (size != 0 && data[0] == 'D') file->layout = FileLayout::kDocument;
   if (size != 0 && data[0] == 'N') file->clock.digits = 0;
   compare_neighbours(text, file->clock);
   Block block;

@@ -1,3 +1,5 @@
+// Fills batches of the table `events` from parsed records. Runs on worker threads, one BatchMaker
+// each; this is the hot loop of every table read.
 #include "reader/arrow/columns.hpp"
 
 #include <algorithm>
@@ -158,15 +160,15 @@ void BatchMaker::note_facts(const Event& event, std::uint32_t process) {
   }
   if (key == nullptr || value == nullptr) return;
   if (rank && key->value != "rank") return;
-  const BatchFact::About what = rank           ? BatchFact::About::kRank
-                                : name == "FH" ? BatchFact::About::kFile
-                                : name == "HH" ? BatchFact::About::kHost
-                                               : BatchFact::About::kString;
+  const BatchFact::About about = rank           ? BatchFact::About::kRank
+                                 : name == "FH" ? BatchFact::About::kFile
+                                 : name == "HH" ? BatchFact::About::kHost
+                                                : BatchFact::About::kString;
   const auto plain = [&](const JsonField& field) {
     return std::string(
         plain_text(field.value, field.kind == JsonKind::kEscaped, event.valid_utf8, scratch_));
   };
-  batch_.facts.push_back({what, process, plain(*value), plain(*key)});
+  batch_.facts.push_back({about, process, plain(*value), plain(*key)});
 }
 
 void BatchMaker::number(Column column, bool there, std::int64_t value) {

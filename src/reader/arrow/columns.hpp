@@ -1,5 +1,5 @@
-// The table `events`: its columns, and one batch of it, filled from a block by a worker thread and
-// finished, in order, by the thread that takes it.
+// The table `events`: its columns (columns.def), and one batch of it, filled from a block by a
+// worker thread and finished in order by the consumer's thread (stream.cpp).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -71,7 +71,7 @@ struct ColumnData {
 // What later blocks need to know of this one.
 struct BatchFact {
   enum class About : std::uint8_t { kFile, kString, kHost, kRank };
-  About what;
+  About about;
   std::uint32_t process;
   std::string key;
   std::string value;

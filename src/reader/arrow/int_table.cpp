@@ -1,3 +1,4 @@
+// Arrow import and export of tables of integers. Called by the Python extension.
 #include "reader/arrow/int_table.hpp"
 
 #include <algorithm>
@@ -131,7 +132,7 @@ void read_ints(ArrowArrayStream* stream, std::size_t columns, const TakeInts& ta
     if (batch.value.length == 0) continue;
     for (std::size_t i = 0; i < columns; ++i) {
       const ArrowArray& child = *batch.value.children[i];
-      // -1 is a number that nobody has counted.
+      // -1: not counted.
       if (child.null_count > 0) throw std::invalid_argument("a null among integers");
       data[i] =
           static_cast<const std::int64_t*>(child.buffers[1]) + child.offset + batch.value.offset;

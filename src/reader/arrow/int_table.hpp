@@ -1,5 +1,5 @@
-// Tables of 64-bit integers, and texts at most, from and to Arrow: what passes between SQL and the
-// sums that SQL is too slow for. Any thread, one at a time.
+// Tables of 64-bit integers, with an optional column of texts, from and to Arrow: the input and
+// output of sums that SQL is too slow for. One thread at a time.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -31,7 +31,7 @@ using TakeInts =
     std::function<void(const std::vector<const std::int64_t*>& columns, std::int64_t rows)>;
 void read_ints(ArrowArrayStream* stream, std::size_t columns, const TakeInts& take);
 
-// One batch. The table lives as long as anybody uses it.
+// A stream of one batch, which keeps the table alive.
 void open_int_table(std::shared_ptr<const IntTable> table, ArrowArrayStream* out);
 
 }  // namespace dft::reader

@@ -1,3 +1,6 @@
+// The Arrow stream behind `_reader.stream`. Workers make batches; the consumer's thread
+// finishes them in the order of the files: it resolves hashes, numbers processes and
+// follows file positions.
 #include "reader/arrow/stream.hpp"
 
 #include <algorithm>
@@ -101,7 +104,7 @@ class EventStream {
   static const Finish kFinish[kColumns];
 
   void learn(const BatchFact& fact) {
-    if (fact.what == BatchFact::About::kHost) hosts_.emplace(fact.key, fact.value);
+    if (fact.about == BatchFact::About::kHost) hosts_.emplace(fact.key, fact.value);
     strings_.emplace(fact.key, fact.value);
   }
 
@@ -122,7 +125,7 @@ class EventStream {
       const EventBatch batch = maker.take();
       const std::lock_guard lock(mutex);
       for (const BatchFact& fact : batch.facts) {
-        if (fact.what != BatchFact::About::kRank) learn(fact);
+        if (fact.about != BatchFact::About::kRank) learn(fact);
       }
     });
   }
@@ -232,7 +235,7 @@ class EventStream {
 
   void finish(EventBatch& batch) {
     for (const BatchFact& fact : batch.facts) {
-      if (fact.what != BatchFact::About::kRank) learn(fact);
+      if (fact.about != BatchFact::About::kRank) learn(fact);
     }
     std::vector<std::size_t> local;
     local.reserve(batch.processes.size());
@@ -240,7 +243,7 @@ class EventStream {
       local.push_back(static_cast<std::size_t>(process(batch, key).index));
     }
     for (const BatchFact& fact : batch.facts) {
-      if (fact.what != BatchFact::About::kRank) continue;
+      if (fact.about != BatchFact::About::kRank) continue;
       std::int64_t rank = -1;
       JsonField field;
       field.kind = JsonKind::kString;

@@ -1,5 +1,5 @@
-// The table `events` as an Arrow stream: blocks become batches on several threads, names are
-// resolved in order, and whoever pulls decides how fast it goes.
+// The table `events` as an Arrow stream: blocks become batches on several threads, and names are
+// resolved in order. The consumer's pulls set the pace, so memory stays bounded.
 #pragma once
 #include <map>
 #include <memory>
@@ -13,21 +13,21 @@
 
 namespace dft::reader {
 
-// What the last finished stream of a reader found; shared with whoever asks afterwards.
+// What a stream found, valid once it is finished. Shared with the Python object that reads it.
 struct StreamResult {
   std::mutex mutex;
   bool finished = false;
   ScanResult scan_result;
   std::uint64_t rows = 0;
   std::uint64_t unresolved = 0;  // paths whose hash no record explains
-  Stats summary;                 // if it was asked for
+  Stats summary;                 // if StreamOptions::summary
   // The texts of coded columns, by their numbers.
   std::map<Column, std::vector<std::string>> words;
 };
 
 struct StreamOptions {
   unsigned threads = 0;              // 0: one a core
-  bool summary = false;              // what `Stats` tells is gathered in the same pass
+  bool summary = false;              // gather `Stats` in the same pass
   std::vector<std::string> explain;  // where else to look for hashes that no record explains
 };
 

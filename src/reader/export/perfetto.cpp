@@ -1,5 +1,6 @@
-// Perfetto's native format: the few messages of its protobuf that a timeline needs, written by
-// hand. Field numbers are those of perfetto/trace/trace_packet.proto and the files that it names.
+// Perfetto's native format: the few protobuf messages that a timeline needs, encoded by hand.
+// For `export --to perfetto`. Field numbers are those of perfetto/trace/trace_packet.proto and
+// the files that it names.
 #include <bit>
 #include <cstdio>
 #include <cstring>

@@ -1,3 +1,5 @@
+// Roles, labels and places of processes in a viewer. Called once per export, after all events are
+// read.
 #include "reader/export/roles.hpp"
 
 #include <algorithm>

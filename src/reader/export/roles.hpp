@@ -1,5 +1,5 @@
 // Which process of a run is the main one, a worker or a helper, and what viewers call it. The rules
-// are those of the report's table `processes`. Used by the timeline.
+// are those of the report's table `processes`. Used by SpanForest, on one thread.
 #pragma once
 #include <string_view>
 

@@ -1,3 +1,5 @@
+// Reads a trace into a SpanForest: worker threads make the parts of blocks, the caller's thread
+// joins them in the order of the files.
 #include "reader/export/span_forest.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// All events of a trace in memory, by thread and in the order of their beginning: what viewers of
-// nested spans need. Filled from blocks, in order; used by the exports, on one thread.
+// All events of a trace in memory, by thread and start time: the nested spans that viewers show.
+// Used by the exports. Workers parse blocks; one thread fills and arranges the forest.
 #pragma once
 #include <map>
 #include <stdexcept>
@@ -68,7 +68,7 @@ struct SpanName {
   std::string category;
 };
 
-// More than was asked for.
+// The trace has more records than the limit of the caller.
 struct TooLarge : std::runtime_error {
   TooLarge() : std::runtime_error("more than the limit") {}
 };

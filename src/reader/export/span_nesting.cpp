@@ -1,5 +1,5 @@
-// Makes the spans of a timeline such as viewers can show: those of one row nest. Viewers drop a
-// span that begins inside another one and ends after it.
+// Arranges the spans of a forest so that those of one row nest: viewers drop a span that begins
+// inside another one and ends after it. Called by SpanForest::arrange, on one thread.
 #include <algorithm>
 #include <map>
 #include <numeric>

@@ -1,3 +1,5 @@
+// Loading of blocks, and the lines that the fast path of Block::walk does not take: brackets,
+// foreign layouts, damage. Runs on worker threads.
 #include "reader/input/block.hpp"
 
 #include <algorithm>
@@ -32,7 +34,7 @@ void Block::load() {
   vouched_ = false;
   leave_halves_ = false;
   halves_ = 0;
-  switch (item_.what) {
+  switch (item_.content) {
     case WorkItem::Content::kMembers:
       load_members(false);
       vouched_ = check_;
@@ -53,7 +55,7 @@ void Block::load() {
 
 void Block::take(std::shared_ptr<const InFile> file, std::string_view text) {
   item_.file = std::move(file);
-  item_.what = WorkItem::Content::kText;
+  item_.content = WorkItem::Content::kText;
   item_.damage = {};
   item_.text.clear();
   item_.text.append(text);
@@ -148,7 +150,7 @@ void Block::load_range() {
 
 std::uint64_t Block::offset_of(const char* at) const {
   const auto place = static_cast<std::size_t>(at - text().data());
-  if (item_.what == WorkItem::Content::kRange) return item_.offset + place;
+  if (item_.content == WorkItem::Content::kRange) return item_.offset + place;
   if (!file().compressed) return item_.offset + place;
   std::uint64_t found = item_.offset;
   for (const MemberMark& mark : marks_) {

@@ -1,6 +1,5 @@
-// A block: text of whole lines, or of whole records of a document, with what is known about it. The
-// unit of work of every reader: load it, go through its records, look at its report.
-// Each worker thread has its own.
+// A block: text of whole lines, or of whole records of a document. The unit of work of every scan:
+// load it, visit its records, look at its damage. Each worker thread has its own.
 #pragma once
 #include <concepts>
 #include <vector>
@@ -39,8 +38,8 @@ class Block {
   void records(Visit&& visit) {
     walk<false>(visit);
   }
-  // Likewise, but events may be brief: for a visitor that can do without most arguments. One that
-  // has `bool again(const Repeat&)` is asked first whether that is enough.
+  // Likewise, but events may be brief: for a visitor that needs few arguments. If it has a member
+  // `bool again(const Repeat&)`, that is tried first; false means that it needs the event.
   template <typename Visit>
   void brief_records(Visit&& visit) {
     if (vouched_) {
@@ -53,10 +52,10 @@ class Block {
  private:
   template <bool Brief, typename Visit>
   void walk(Visit& visit) {
-    // Whoever takes repeats needs few whole events; of these, each is asked by itself.
+    // A visitor of repeats sees few whole events: check these one by one instead of all the text.
     constexpr bool kRepeats = Brief && TakesRepeats<Visit>;
     utf8_ = !kRepeats && (is_ascii(text()) || is_utf8(text()));
-    if (file().shape == FileLayout::kDocument) {
+    if (file().layout == FileLayout::kDocument) {
       document([&](const Event& event, std::uint64_t line) { visit(event, line); });
       finish();
       return;
@@ -151,7 +150,7 @@ class Block {
   Inflater inflater_;
   Buffer raw_;
   std::vector<MemberMark> marks_;
-  bool utf8_ = true;            // all of the text is, as far as it was asked
+  bool utf8_ = true;            // all of the text is valid; false may mean that it was not checked
   std::uint64_t expected_ = 0;  // lines that the members' headers promise
   bool check_ = false;          // all of them were inflated, so that the promise can be checked
   bool vouched_ = false;        // the text is what a tracer of this layout wrote, by its checksums

@@ -1,4 +1,5 @@
-// Room for text that grows and is used again, with the padding that scanning needs behind it.
+// A growing, reusable buffer for text, with the padding that the JSON scanner needs behind it.
+// One thread at a time.
 #pragma once
 #include <cstdlib>
 #include <cstring>

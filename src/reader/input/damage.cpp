@@ -1,3 +1,4 @@
+// The names and texts of all kinds of trouble, and the adding up of damage.
 #include "reader/input/damage.hpp"
 
 #include <algorithm>

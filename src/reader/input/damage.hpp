@@ -1,5 +1,5 @@
-// What was read, and what could not be: counted while blocks are parsed, added up afterwards.
-// Filled on worker threads, each its own; merged by whoever waits for them.
+// What was read, and what was damaged: counted while blocks are parsed, added up afterwards.
+// Each worker thread fills its own; the thread that waits for the workers adds them up.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,7 +22,7 @@ enum class Trouble : std::uint8_t {
   kBadText,     // a record with bytes that are not UTF-8
   kNoBracket,   // a trace of ours without its first line
   kWrongTotal,  // the end record counts other records than there are
-  kCannotRead,  // the system refuses
+  kCannotRead,  // open or read failed
   kUnpaired,    // a beginning without its end, or an end without its beginning
 };
 inline constexpr std::size_t kTroubles = 15;

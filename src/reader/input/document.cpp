@@ -1,3 +1,4 @@
+// A scanner of brackets and strings that cuts a JSON document between its records.
 #include "reader/input/document.hpp"
 
 namespace dft::reader {

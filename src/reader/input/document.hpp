@@ -1,5 +1,5 @@
-// Finds the records of one large JSON document while it passes by, without keeping it.
-// Used by the queue, under its lock.
+// Finds the records of one large JSON document as a stream, without keeping the document.
+// Used by the work queue, under the lock of the file.
 #pragma once
 #include <cstddef>
 #include <string>

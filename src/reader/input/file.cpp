@@ -1,3 +1,5 @@
+// Opening of a trace file: is it compressed, lines or a document, which clock, whose records.
+// Called by the work queue, under the lock of the file, and by `_reader.probe`.
 #include "reader/input/file.hpp"
 
 #include <fcntl.h>
@@ -233,7 +235,7 @@ bool open_file(InFile& file) {
   head.seal();
   file.blank = head.view().find_first_not_of("[], \t\r\n") == std::string_view::npos;
   if (is_document(head.view())) {
-    file.shape = FileLayout::kDocument;
+    file.layout = FileLayout::kDocument;
     file.records = head.view().find("\"ph\"") != std::string_view::npos;
     if (!read_document_facts(head.view(), file)) search_whole(file);
   } else {

@@ -1,5 +1,5 @@
-// One file of a trace: what it is, found at its head. Opened by the queue; shared by the workers
-// that read its blocks.
+// One input file of a trace, and what its head says about it. Opened by the work queue; shared
+// by the workers that read its blocks.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -40,7 +40,7 @@ struct InFile {
   std::uint64_t most = UINT64_MAX;  // of its bytes are looked at; set before it is opened
   int error = 0;                    // errno, if it could not be opened
   bool compressed = false;
-  FileLayout shape = FileLayout::kLines;
+  FileLayout layout = FileLayout::kLines;
   FileClock clock;
   std::int64_t rank = -1;       // distributedInfo of torch.profiler
   std::string host;             // host_name of torch.profiler

@@ -1,3 +1,4 @@
+// Inflating with ISA-L. Each worker thread, and each streamed file, has an Inflater of its own.
 #include "reader/input/inflate.hpp"
 
 #include <isa-l/igzip_lib.h>

@@ -1,5 +1,5 @@
-// gzip members: their headers, ours with the size in them, and inflating by ISA-L.
-// Called by the queue, under its lock, and by workers.
+// Finding and inflating of gzip members, with ISA-L (format/member.hpp has their header).
+// Called by the work queue, under the lock of a file, and by workers.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,8 @@ struct inflate_state;
 
 namespace dft::reader {
 
-// The first header of ours, or with `any` of anybody, at or after `from`; npos if there is none.
+// The first member header at or after `from`: one of ours, or with `any` of any writer; npos if
+// there is none.
 std::size_t find_member(std::string_view bytes, std::size_t from, bool any);
 
 enum class Inflated { kWhole, kCut, kBad };

@@ -1,3 +1,4 @@
+// A first pass over a file that matches the beginnings and ends of its spans.
 #include "reader/input/pairs.hpp"
 
 #include <algorithm>

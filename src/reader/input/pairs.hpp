@@ -1,6 +1,6 @@
 // Spans that a tracer wrote as two records, a beginning (B) and an end (E), as Chrome's format
-// allows: which end belongs to which beginning. Made by the first worker that meets one of a file;
-// others wait for it, and then all look things up.
+// allows: which end belongs to which beginning. Made by the first worker that meets one in a file;
+// the others wait for it. Read-only afterwards.
 #pragma once
 #include <cstdint>
 #include <map>

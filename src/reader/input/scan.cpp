@@ -1,3 +1,4 @@
+// The unordered scan, and the adding up of damage by file. See scan.hpp.
 #include "reader/input/scan.hpp"
 
 #include <sched.h>

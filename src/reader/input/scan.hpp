@@ -1,5 +1,5 @@
-// Goes through the blocks of a trace on several threads: in any order, or with results in the order
-// of the files. This is what statistics, Arrow, exports and writers of traces are built on.
+// Scans the blocks of a trace on several threads, in any order or with results in the order of the
+// files. Statistics, Arrow, exports and writers of traces are built on this.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -19,13 +19,13 @@ namespace dft::reader {
 
 unsigned default_threads();
 
-// A scan seen from outside: how far it is, and the wish that it end.
+// Progress and cancellation of a scan, shared with the thread that started it.
 struct Control {
   std::atomic<bool> stop{false};
   std::atomic<std::uint64_t> bytes{0};  // of files, read so far
 };
 
-// Thrown by a scan that was asked to end.
+// Thrown by a scan whose Control::stop was set.
 struct Stopped : std::exception {
   [[nodiscard]] const char* what() const noexcept override { return "stopped"; }
 };

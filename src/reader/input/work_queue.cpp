@@ -1,3 +1,4 @@
+// Cuts files into work items. Called by worker threads, one at a time per file.
 #include "reader/input/work_queue.hpp"
 
 #include <algorithm>
@@ -30,16 +31,16 @@ bool FileQueue::next(WorkItem& item) {
   item.text.clear();
   item.text.shrink(8 * kItemText);  // after a line that was very long
   item.size = 0;
-  item.what = WorkItem::Content::kText;
+  item.content = WorkItem::Content::kText;
   if (!opened_ && !open(item)) return true;  // with a note of why, and nothing else
   item.handle = file_->handle;
-  const bool got = file_->compressed                       ? compressed(item)
-                   : file_->shape == FileLayout::kDocument ? stream(item)
-                                                           : range(item);
+  const bool got = file_->compressed                        ? compressed(item)
+                   : file_->layout == FileLayout::kDocument ? stream(item)
+                                                            : range(item);
   if (!got) {
     done = true;
     file_->handle.reset();
-    // A note that came with the end still has to be told.
+    // A problem found at the end of the file still has to reach the caller.
     return !item.damage.problems.empty();
   }
   return true;
@@ -64,11 +65,11 @@ bool FileQueue::open(WorkItem& item) {
 }
 
 bool FileQueue::range(WorkItem& item) {
-  if (at_ >= file_->size) return false;
-  item.what = WorkItem::Content::kRange;
-  item.offset = at_;
-  item.size = std::min<std::uint64_t>(kItemText, file_->size - at_);
-  at_ += item.size;
+  if (next_offset_ >= file_->size) return false;
+  item.content = WorkItem::Content::kRange;
+  item.offset = next_offset_;
+  item.size = std::min<std::uint64_t>(kItemText, file_->size - next_offset_);
+  next_offset_ += item.size;
   return true;
 }
 
@@ -77,15 +78,15 @@ bool FileQueue::compressed(WorkItem& item) {
     if (streaming_) {
       if (stream(item)) return true;
       streaming_ = false;
-      at_ = position();
+      next_offset_ = position();
     }
-    if (at_ >= file_->size) return false;
+    if (next_offset_ >= file_->size) return false;
     if (group(item)) return true;
     // Not ours, or larger than a worker should hold: followed as a stream.
     streaming_ = true;
     in_member_ = false;
     carry_.clear();
-    go_to(at_);
+    go_to(next_offset_);
     if (inflater_ == nullptr) inflater_ = std::make_unique<Inflater>();
     (void)after_member(item);
   }
@@ -93,8 +94,8 @@ bool FileQueue::compressed(WorkItem& item) {
 
 // Members of ours, by the sizes in their headers.
 bool FileQueue::group(WorkItem& item) {
-  if (file_->shape == FileLayout::kDocument) return false;
-  std::uint64_t at = at_;
+  if (file_->layout == FileLayout::kDocument) return false;
+  std::uint64_t at = next_offset_;
   std::uint64_t text = 0;
   char bytes[8 + format::kMemberHeader];
   long got = file_->handle->read(at, bytes + 8, format::kMemberHeader);
@@ -112,27 +113,28 @@ bool FileQueue::group(WorkItem& item) {
       got = file_->handle->read(end - 8, bytes, sizeof bytes) - 8;
       if (got < 0) break;
       std::memcpy(&size_of_text, bytes + 4, 4);
-      // A size that leads nowhere is not to be believed.
+      // If no member follows at the end that the header gives, the header is wrong.
       suspect = end != file_->size && !(got >= 3 && format::is_gzip({bytes + 8, 3}));
     }
-    if (suspect || (size_of_text > kMaxMember && at == at_)) break;
-    if (at != at_ && (end - at_ > kItemBytes || text + size_of_text > kItemText)) break;
+    if (suspect || (size_of_text > kMaxMember && at == next_offset_)) break;
+    if (at != next_offset_ && (end - next_offset_ > kItemBytes || text + size_of_text > kItemText))
+      break;
     text += size_of_text;
     at = end;
   }
-  if (at == at_) {
+  if (at == next_offset_) {
     if (!suspect) return false;
-    const std::uint64_t next = find_header(at_ + format::kMemberHeader, false);
-    item.what = WorkItem::Content::kSuspect;
-    item.offset = at_;
-    item.size = next - at_;
-    at_ = next;
+    const std::uint64_t next = find_header(next_offset_ + format::kMemberHeader, false);
+    item.content = WorkItem::Content::kSuspect;
+    item.offset = next_offset_;
+    item.size = next - next_offset_;
+    next_offset_ = next;
     return true;
   }
-  item.what = WorkItem::Content::kMembers;
-  item.offset = at_;
-  item.size = at - at_;
-  at_ = at;
+  item.content = WorkItem::Content::kMembers;
+  item.offset = next_offset_;
+  item.size = at - next_offset_;
+  next_offset_ = at;
   return true;
 }
 
@@ -179,9 +181,9 @@ FileQueue::Fill FileQueue::after_member(WorkItem& item) {
     const std::string_view here = raw_.view().substr(raw_at_);
     format::MemberHeader header;
     if (format::is_gzip(here)) {
-      const bool ours = file_->shape == FileLayout::kLines &&
+      const bool ours = file_->layout == FileLayout::kLines &&
                         format::read_member_header(here, header) && position() != member_start_ &&
-                        position() != at_;
+                        position() != next_offset_;
       if (ours) return Fill::kEnd;
       member_start_ = position();
       inflater_->begin();
@@ -192,7 +194,7 @@ FileQueue::Fill FileQueue::after_member(WorkItem& item) {
     const std::uint64_t next = find_header(position() + 1, true);
     note(item, Trouble::kRubbish, position(), next - position());
     go_to(next);
-    at_ = next;
+    next_offset_ = next;
     if (next >= file_->size) return Fill::kEnd;
   }
 }
@@ -200,11 +202,11 @@ FileQueue::Fill FileQueue::after_member(WorkItem& item) {
 FileQueue::Fill FileQueue::fill_plain(Buffer& text, WorkItem& item) {
   const std::size_t before = text.size();
   text.resize(before + kItemText);
-  const long got = file_->handle->read(at_, text.data() + before, kItemText);
+  const long got = file_->handle->read(next_offset_, text.data() + before, kItemText);
   text.resize(before + static_cast<std::size_t>(std::max(got, 0L)));
   if (got <= 0) return Fill::kEnd;
   item.damage.bytes_read += static_cast<std::uint64_t>(got);
-  at_ += static_cast<std::uint64_t>(got);
+  next_offset_ += static_cast<std::uint64_t>(got);
   return Fill::kMore;
 }
 
@@ -215,7 +217,7 @@ FileQueue::Fill FileQueue::fill(Buffer& text, WorkItem& item) {
   while (text.size() < most) {
     if (!in_member_ && after_member(item) == Fill::kEnd) return Fill::kEnd;
     if (!raw_ready(1)) {
-      // A broken header that takes all the rest for its own: members of ours are behind it.
+      // A member with a broken header swallowed the rest of the file; members of ours follow it.
       const std::uint64_t next =
           member_text_ ? file_->size : find_header(member_start_ + format::kMemberHeader, false);
       if (next < file_->size) {
@@ -249,7 +251,7 @@ FileQueue::Fill FileQueue::fill(Buffer& text, WorkItem& item) {
 }
 
 bool FileQueue::stream(WorkItem& item) {
-  const bool document = file_->shape == FileLayout::kDocument;
+  const bool document = file_->layout == FileLayout::kDocument;
   Buffer& text = item.text;
   text.append(carry_.view());
   item.offset = file_->compressed ? (in_member_ ? member_start_ : position()) : carry_offset_;
@@ -264,7 +266,7 @@ bool FileQueue::stream(WorkItem& item) {
       if (cut != std::string_view::npos) {
         if (cutter_.inside()) {
           carry_.append(text.view().substr(cut));
-          carry_offset_ = at_ - carry_.size();
+          carry_offset_ = next_offset_ - carry_.size();
         }
         const std::size_t start = std::min(begin, cut);
         std::memmove(text.data(), text.data() + start, cut - start);
@@ -327,8 +329,7 @@ bool WorkQueue::next(WorkItem& item) {
       at = first_;
     }
     if (at == queues_.size()) return false;
-    // A file that another worker inflates just now is left to it; if that is so with all, this one
-    // waits for the first.
+    // Skip files that other workers hold; if they hold all of them, wait for the first.
     std::unique_lock<std::mutex> lock;
     if (!ordered_) {
       for (std::size_t i = at; i < queues_.size() && !lock.owns_lock(); ++i) {

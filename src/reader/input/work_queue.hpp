@@ -1,5 +1,5 @@
-// Shares a trace's files out in pieces: groups of gzip members, ranges of plain text, or text that
-// had to be inflated one after the other. Any worker asks; each file has a lock of its own.
+// Cuts the files of a trace into work items: groups of gzip members, ranges of plain text, or text
+// that had to be inflated sequentially. Called by all workers; each file has a lock of its own.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -27,12 +27,11 @@ struct WorkItem {
     kText,     // the text is here already
   };
   std::shared_ptr<const InFile> file;
-  std::shared_ptr<const FileHandle>
-      handle;  // the queue may let go of the file before the last worker
+  std::shared_ptr<const FileHandle> handle;  // outlives the queue's own
   std::uint64_t ordinal = 0;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
-  Content what = Content::kText;
+  Content content = Content::kText;
   Buffer text;
   Damage damage;  // what the queue itself found
 };
@@ -68,7 +67,7 @@ class FileQueue {
   std::shared_ptr<InFile> file_;
   bool opened_ = false;
   std::uint64_t ordinal_ = 0;
-  std::uint64_t at_ = 0;  // of the next piece
+  std::uint64_t next_offset_ = 0;  // of the next piece
 
   // While a stream is followed.
   bool streaming_ = false;

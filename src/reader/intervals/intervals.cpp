@@ -1,3 +1,4 @@
+// Joining, packing and measuring of sets of intervals. Called by the sweep and by reports.
 #include "reader/intervals/intervals.hpp"
 
 #include <algorithm>

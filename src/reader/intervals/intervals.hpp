@@ -1,5 +1,6 @@
-// Sets of disjoint intervals, packed: the time in which something was open, to be joined with that
-// of other processes, also from other machines. Exact, in a few bytes an interval. Any thread.
+// Sets of disjoint intervals in a packed form, a few bytes per interval: the times at
+// which something was open, to be joined with those of other processes and machines.
+// Exact. Any thread.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,7 +12,7 @@ namespace dft::reader {
 
 struct TimeRange {
   std::int64_t start;
-  std::int64_t end;  // outside
+  std::int64_t end;  // exclusive
 };
 
 // Sorts, and joins what overlaps or touches.

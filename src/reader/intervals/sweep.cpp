@@ -1,3 +1,4 @@
+// A sweep line over the spans of each process. Called by the Python extension for reports.
 #include "reader/intervals/sweep.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-// A few sets and their times: most moments of a process are like the one before.
+// The time of each set of lanes. A linear search: a process has few sets, and the last ones repeat.
 class LaneTimes {
  public:
   void add(std::int64_t lanes, std::int64_t time) {
@@ -32,7 +33,7 @@ class LaneTimes {
 
 }  // namespace
 
-// Adds up what was open from one moment to the next. Moments come in order.
+// Adds up which lanes were open between successive edges.
 class Sweep::Totals {
  public:
   Totals(IntTable& out, int shift) : out_(out), shift_(shift) {}
@@ -55,7 +56,7 @@ class Sweep::Totals {
         piece_number_ = piece;
         has_piece_ = true;
       }
-      // The last piece of all may end where numbers do.
+      // No overflow at the last piece, which may end at the largest number.
       const std::int64_t rest = (std::int64_t{1} << shift_) - (start - (piece << shift_));
       const std::int64_t stop = to - start <= rest ? to : start + rest;
       piece_.add(lanes, stop - start);
@@ -129,7 +130,7 @@ void Sweep::span(std::int64_t process_number, std::int64_t lane, std::int64_t st
       last.end = std::max(last.end, end);
       return;
     }
-    // A parent that is told after its children takes them in.
+    // A span that comes after the spans inside it replaces them.
     while (!into.spans.empty() && start <= into.spans.back().start &&
            end >= into.spans.back().end) {
       into.spans.pop_back();

@@ -1,6 +1,6 @@
-// Exact interval arithmetic: how long which set of lanes was open at once, in each process, in
-// windows of its time (steps) and in equal pieces of it. Unions and intersections of lanes are sums
-// of its rows. One thread.
+// Exact interval arithmetic: for how long each set of lanes was open at once, per process, per
+// window of its time (a step) and per equal piece of it. Unions and intersections of lanes are
+// sums of these rows. Used by the Python extension, on one thread.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -35,7 +35,7 @@ class Sweep {
     std::int64_t end;
     std::int64_t id;
   };
-  // Kept disjoint as far as spans come in order; brought into order, if need be, at the end.
+  // Disjoint and sorted while spans come in order; tidy() sorts and joins them otherwise.
   struct SweepLane {
     std::vector<TimeRange> spans;
     bool sorted = true;

@@ -1,12 +1,13 @@
+// Estimates the offset between the clocks of hosts from collective operations (barrier,
+// all_reduce). A rank returns from such an operation only after every rank has called it. So for
+// hosts A and B, the end on A is later than the start on B, and vice versa: each operation gives
+// a lower and an upper bound of the offset, and many operations narrow them. Contradicting
+// bounds mean that the operation did not synchronize (an asynchronous launch); it is left out.
+// Runs between the two passes of a merge, on one thread.
 #include <algorithm>
 #include <limits>
 
 #include "reader/merge/merge.hpp"
-
-// Nobody leaves a barrier before everybody has entered it. So for two hosts A and B and each such
-// operation, the end on A lies after the start on B, and the other way round: two bounds for the
-// offset between their clocks. Many operations narrow them. Bounds that contradict each other say
-// that the operation does not wait (an asynchronous launch), and it is left out.
 
 namespace dft::reader {
 namespace {

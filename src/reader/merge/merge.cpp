@@ -1,3 +1,5 @@
+// The two passes of a merge, and what merge and split share. Runs on the caller's thread and the
+// worker threads of its scans.
 #include "reader/merge/merge.hpp"
 
 #include <algorithm>
@@ -108,7 +110,7 @@ std::string compare(const MergeTally& in, const MergeTally& out) {
 bool verify(const TraceFile& file, unsigned threads, Control* control) {
   std::atomic<std::uint64_t> lines{0};
   const auto visit = [&](unsigned, Block& block) {
-    if (block.file().shape == FileLayout::kDocument) {
+    if (block.file().layout == FileLayout::kDocument) {
       block.records([](const Event&, std::uint64_t) {});
       return;
     }
@@ -127,7 +129,7 @@ bool verify(const TraceFile& file, unsigned threads, Control* control) {
   if (file.kind().document) {
     return !scan_result.total.is_damaged() && scan_result.total.records == file.lines();
   }
-  // Lines that nobody parsed are no records; any other trouble is one.
+  // The lines were not parsed, so "no records" is expected; any other trouble is real.
   std::uint64_t troubles = 0;
   for (const std::uint64_t count : scan_result.total.counts) troubles += count;
   return troubles == scan_result.total.count(Trouble::kNoRecords) && lines == file.lines() + 1;

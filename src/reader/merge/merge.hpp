@@ -1,4 +1,4 @@
-// Merging of traces into one timeline: a survey of who is there, a plan, and a rewriting copy.
+// Merges traces into one: a survey of the processes, a plan, and a copy that rewrites records.
 // Called by the Python extension, on a thread without the interpreter's lock.
 #pragma once
 #include <mutex>
@@ -17,7 +17,7 @@ struct MergeTally {
   std::uint64_t repeated = 0;  // the same metadata again, left out
   std::uint64_t replaced = 0;  // names and places of processes, which are made anew
   std::uint64_t made = 0;      // by the merge
-  std::uint64_t outside = 0;   // records that were not asked for
+  std::uint64_t outside = 0;   // records outside of the range of a split
   void add(const MergeTally& other);
   void count(const Event& event);
 };

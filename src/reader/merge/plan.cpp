@@ -1,3 +1,5 @@
+// Decides which records are one process, and what it is called and numbered in the output.
+// Runs between the two passes, on one thread.
 #include "reader/merge/plan.hpp"
 
 #include <algorithm>

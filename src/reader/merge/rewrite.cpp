@@ -1,3 +1,4 @@
+// Rewrites records for the output of a merge. Runs on worker threads; the plan is read-only.
 #include "reader/merge/rewrite.hpp"
 
 #include <stdexcept>

@@ -278,7 +278,7 @@ class Splitter {
   void define(OutputPiece& piece, const std::string& hash, const MergedProcess* process) {
     const auto& lines = hashes_.at(hash);
     auto found = lines.find(process);
-    // Another process may have been the one that said what it means.
+    // Another process may have written the record that explains the hash.
     if (found == lines.end()) found = lines.begin();
     if (!piece.hashes.insert({hash, found->first}).second) return;
     introduce(piece, found->first);

@@ -1,3 +1,4 @@
+// Collects who is in the traces, for the plan of a merge. Runs on worker threads, one Survey each.
 #include "reader/merge/survey.hpp"
 
 #include <algorithm>
@@ -39,7 +40,8 @@ void keep_smaller(std::int64_t& mine, std::int64_t theirs) {
   if (mine < 0 || (theirs >= 0 && theirs < mine)) mine = theirs;
 }
 
-// all_reduce, c10d::allreduce_, nccl:all_gather, MPI_Barrier: what nobody leaves before all came.
+// all_reduce, c10d::allreduce_, nccl:all_gather, MPI_Barrier: operations that synchronize
+// all ranks.
 bool is_collective(std::string_view name) {
   while (!name.empty() && name.back() == '_') name.remove_suffix(1);
   if (name.size() < 7 || name.size() > 64) return false;

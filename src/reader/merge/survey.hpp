@@ -28,7 +28,7 @@ struct ProcessId {
   auto operator<=>(const ProcessId&) const = default;
 };
 
-// A collective operation that every rank leaves only after every other one has entered it.
+// A collective operation: a rank returns from it only after every rank has called it.
 struct Collective {
   std::int64_t start = 0;
   std::int64_t end = 0;

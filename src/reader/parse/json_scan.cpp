@@ -1,3 +1,5 @@
+// The slower part of the JSON scanner: escapes, numbers of all kinds, nesting, UTF-8.
+// Runs on the reader's worker threads.
 #include "reader/parse/json_scan.hpp"
 
 #include <charconv>

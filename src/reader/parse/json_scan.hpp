@@ -1,4 +1,4 @@
-// The few pieces of JSON that a trace needs: strings, numbers, values that are stepped over.
+// A JSON scanner for the few shapes that a trace needs: strings, numbers, and values to skip.
 // Called by the line parser, on the reader's worker threads.
 #pragma once
 #include <cstdint>
@@ -12,8 +12,7 @@
 namespace dft::reader {
 
 // Every text that is scanned has this many readable bytes behind it, the first of them a control
-// character. No string, number or word can hold one, so nothing here needs to be told where the
-// text ends.
+// character. No JSON token holds one, so the scanner needs no end pointer.
 inline constexpr std::size_t kPadding = 64;
 
 enum class JsonKind : std::uint8_t {

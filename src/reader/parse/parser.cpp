@@ -1,3 +1,5 @@
+// The line parser. Four levels, from the fastest that knows the layout of this project's tracer to
+// the one that takes any JSON object. Runs on worker threads.
 #include "reader/parse/parser.hpp"
 
 #include <algorithm>
@@ -132,7 +134,7 @@ void Parser::begin(FileClock clock) {
   for (int i = 0; i < clock.digits; ++i) factor_ *= 10;
   most_ = std::numeric_limits<std::int64_t>::max() / factor_;
   time_known_ = false;
-  // No two blocks share a number, whoever reads them. A block has far less than 2^32 lines.
+  // No two blocks share a number, on any thread. A block has far less than 2^32 lines.
   static std::atomic<std::uint64_t> blocks{0};
   next_ = since_ = (blocks.fetch_add(1, std::memory_order_relaxed) + 1) << 32;
 }

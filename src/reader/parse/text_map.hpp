@@ -1,6 +1,6 @@
-// A hash table from a few pieces of text to a row, for the keys of a trace: names, hashes, paths.
-// Keys are copied once; a row is found again without an allocation. One thread. Moved, not copied,
-// once it holds something: rows are found by their place.
+// A hash table from two texts and a number to a row, for the keys of a trace: names, hashes, paths.
+// Keys are copied once; finding a row again does not allocate. One thread. May be moved but not
+// copied once it holds a row, because the index holds pointers to rows.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -78,7 +78,7 @@ class TextMap {
   // The row of the key, made if it is not there; `fresh` says which.
   std::uint32_t find(std::string_view first, std::string_view second, std::uint64_t number,
                      bool& fresh) {
-    // The same few come again and again.
+    // A small cache in front: a trace repeats the same few keys.
     std::uint32_t& recent = recent_[recent_of(first)];
     if (recent != 0) {
       const KeyedRow& entry = *pointers_[recent - 1];

@@ -1,6 +1,7 @@
-// dftracer._reader: the reader for Python. Lists of paths in, dictionaries and Arrow capsules out.
-// No function of the module holds the interpreter's lock while it reads files, and Ctrl-C ends each.
-// Here: the module itself, and what is known without reading a trace. methods.hpp names the rest.
+// dftracer._reader: the reader for Python. Lists of paths in, dictionaries and Arrow capsules
+// out. No function of the module holds the interpreter's lock while it reads files, and Ctrl-C
+// ends each. Here: the module itself, and what is known without reading a trace. methods.hpp
+// names the rest.
 #include "reader/input/scan.hpp"
 #include "reader/python/methods.hpp"
 #include "reader/python/support.hpp"

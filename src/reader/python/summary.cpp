@@ -44,7 +44,7 @@ PyObject* row_dict(const Stats::NameRow& name) {
 
 // A tuple, as a trace may hold a million: summary.py names its places.
 PyObject* process_tuple(const ProcessRow& process, PyObject* host) {
-  const ProcessTexts& said = process.said();
+  const ProcessTexts& said = process.texts();
   Ref out(checked(PyTuple_New(30)));
   Py_ssize_t at = 0;
   const auto add = [&](PyObject* value) { PyTuple_SET_ITEM(out.get(), at++, checked(value)); };

@@ -174,7 +174,7 @@ inline PyObject* file_dict(const InFile& file) {
   put(item.get(), "path", path_text(file.path));
   put(item.get(), "size", number(file.size));
   put(item.get(), "compressed", boolean(file.compressed));
-  put(item.get(), "document", boolean(file.shape == FileLayout::kDocument));
+  put(item.get(), "document", boolean(file.layout == FileLayout::kDocument));
   put(item.get(), "ours", boolean(file.ours));
   put(item.get(), "bracket", boolean(file.bracket));
   put(item.get(), "merged", boolean(file.merged));

@@ -1,5 +1,5 @@
-// dftracer._reader: the table of events as an Arrow stream, its schema and its columns.
-// Called with the interpreter's lock; the stream reads files when its consumer pulls, on any thread.
+// dftracer._reader: the table of events as an Arrow stream, its schema and its columns. Called
+// with the interpreter's lock; the stream reads files when its consumer pulls, on any thread.
 #include <memory>
 #include <string>
 #include <vector>

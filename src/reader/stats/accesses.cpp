@@ -1,3 +1,4 @@
+// Follows positions in open files. Runs on the thread that finishes batches in order.
 #include "reader/stats/accesses.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Follows where in a file each process reads and writes: the position of calls that do not tell it,
-// and how a transfer lies to the one before. Fed in the order of the trace, by one thread.
+// Follows where in a file each process reads and writes: the position of calls that do not record
+// it, and the access pattern of each transfer. Called in the order of the trace, by one thread.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,3 +1,4 @@
+// See histogram.hpp.
 #include "reader/stats/histogram.hpp"
 
 namespace dft::reader {

@@ -1,3 +1,4 @@
+// How two rows of the statistics become one.
 #include "reader/stats/rows.hpp"
 
 namespace dft::reader {
@@ -62,10 +63,10 @@ void ProcessRow::add(const ProcessRow& other) {
     start_at = other.start_at;
     ppid = other.ppid;
     if (texts_ != nullptr || other.texts_ != nullptr) {
-      ProcessTexts fresh = other.said();
-      fresh.rank = said().rank;
-      fresh.name = said().name;
-      say() = std::move(fresh);
+      ProcessTexts fresh = other.texts();
+      fresh.rank = texts().rank;
+      fresh.name = texts().name;
+      edit_texts() = std::move(fresh);
     }
   }
   // Equal in all records of a process, but for damage; the smaller one, so that order is no matter.
@@ -73,17 +74,17 @@ void ProcessRow::add(const ProcessRow& other) {
     if (mine.empty() || (!theirs.empty() && theirs < mine)) mine = theirs;
   };
   if (other.texts_ != nullptr) {
-    keep(say().rank, other.said().rank);
-    keep(say().name, other.said().name);
+    keep(edit_texts().rank, other.texts().rank);
+    keep(edit_texts().name, other.texts().name);
   }
 }
 
-const ProcessTexts& ProcessRow::said() const {
+const ProcessTexts& ProcessRow::texts() const {
   static const ProcessTexts kNothing;
   return texts_ != nullptr ? *texts_ : kNothing;
 }
 
-ProcessTexts& ProcessRow::say() {
+ProcessTexts& ProcessRow::edit_texts() {
   // Another row may share them: rows are copied with the statistics that they are part of.
   if (texts_ == nullptr) {
     texts_ = std::make_shared<ProcessTexts>();

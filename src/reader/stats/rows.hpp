@@ -19,7 +19,7 @@ inline void add_saturated(std::uint64_t& sum, std::uint64_t value) {
   if (__builtin_add_overflow(sum, value, &sum)) sum = std::numeric_limits<std::uint64_t>::max();
 }
 
-// Bytes that calls moved, and how many calls moved bytes that the trace does not tell.
+// Bytes that calls moved, and the number of calls whose bytes the trace does not record.
 struct Bytes {
   std::uint64_t read = 0;
   std::uint64_t written = 0;
@@ -51,14 +51,15 @@ struct PathRow {
   void add(const PathRow& other);
 };
 
-struct TracePosition {  // in the trace; orders what has no other order
+// Where in a trace a record stands; the order of what has no other.
+struct TracePosition {
   std::uint64_t block = ~std::uint64_t{0};
   std::uint64_t line = 0;
   auto operator<=>(const TracePosition&) const = default;
 };
 
-// What the records of the tracer itself say of a process. Apart from its numbers: a trace may hold
-// a million processes without a start record.
+// What the tracer's own records hold about a process. Apart from ProcessRow, because a trace may
+// hold a million processes without a start record.
 struct ProcessTexts {
   std::string command;  // hashes
   std::string program;
@@ -106,8 +107,8 @@ struct ProcessRow {
     ended = ended_timed ? std::max(ended, when) : when;
     ended_timed = true;
   }
-  [[nodiscard]] const ProcessTexts& said() const;
-  ProcessTexts& say();  // to be changed
+  [[nodiscard]] const ProcessTexts& texts() const;
+  ProcessTexts& edit_texts();  // to be changed
 
  private:
   std::shared_ptr<ProcessTexts> texts_;

@@ -1,3 +1,4 @@
+// Adds records to statistics. Runs on worker threads, one Stats each: the hot loop of a summary.
 #include "reader/stats/stats.hpp"
 
 #include <algorithm>
@@ -94,7 +95,7 @@ std::string Stats::text_of(const JsonField* field, bool valid) {
 }
 
 ProcessRow& Stats::process_of(const Event& event, std::uint32_t file, std::string_view host,
-                              TracePosition place) {
+                              TracePosition position) {
   if (last_process_ < rows_.size()) {
     ProcessRow& last = rows_[last_process_];
     if (last.file == file && last.pid == event.pid && same_text(last.host, host)) {
@@ -114,7 +115,7 @@ ProcessRow& Stats::process_of(const Event& event, std::uint32_t file, std::strin
     row.host = host;
   }
   ProcessRow& row = rows_[last_process_];
-  row.seen = std::min(row.seen, place);
+  row.seen = std::min(row.seen, position);
   return row;
 }
 
@@ -136,16 +137,16 @@ bool Stats::again(const Repeat& repeat) {
   return true;
 }
 
-void Stats::add(const Event& event, std::uint32_t file, TracePosition place) {
+void Stats::add(const Event& event, std::uint32_t file, TracePosition position) {
   const JsonField* host = host_of(event);
   ProcessRow& process =
-      process_of(event, file, host == nullptr ? std::string_view() : host->value, place);
+      process_of(event, file, host == nullptr ? std::string_view() : host->value, position);
   ++process.records;
   if (!event.is_event()) {
-    own(event, process, file, place);
+    own(event, process, file, position);
     return;
   }
-  add_event(event, process, file, place);
+  add_event(event, process, file, position);
 }
 
 Stats::PathEntry& Stats::add_path(std::string_view path, bool hashed, const PathRow& row) {
@@ -206,7 +207,7 @@ void Stats::take_pipes_away(const PathEntry& path) {
 }
 
 void Stats::add_event(const Event& event, ProcessRow& process, std::uint32_t file,
-                      TracePosition place) {
+                      TracePosition position) {
   bool fresh = false;
   const std::uint32_t index =
       names_.find(event.name.raw, event.category.raw, options_.by_file ? file : 0, fresh);
@@ -260,11 +261,12 @@ void Stats::add_event(const Event& event, ProcessRow& process, std::uint32_t fil
       line.clear();
       append_mended(line, event.line);
     }
-    facts.sample.emplace_back(place, std::move(line));
+    facts.sample.emplace_back(position, std::move(line));
   }
 }
 
-void Stats::own(const Event& event, ProcessRow& process, std::uint32_t file, TracePosition place) {
+void Stats::own(const Event& event, ProcessRow& process, std::uint32_t file,
+                TracePosition position) {
   FileFacts& facts = facts_of(file);
   const std::string_view name = event.name.raw;
   const bool valid = event.valid_utf8;
@@ -280,15 +282,15 @@ void Stats::own(const Event& event, ProcessRow& process, std::uint32_t file, Tra
     if (name == "start") {
       if (timed) process.begin_at(event.ts);
       ++process.starts;
-      if (process.starts == 1 || process.start_at < place) {
-        process.start_at = place;
+      if (process.starts == 1 || process.start_at < position) {
+        process.start_at = position;
         process.ppid = number_of(event, "ppid", -1);
         // Older tracers write the words themselves.
         const auto either = [&](std::string_view hash, std::string_view word) {
           const JsonField* found = find(event, hash);
           return text_of(found != nullptr ? found : find(event, word), valid);
         };
-        ProcessTexts& said = process.say();
+        ProcessTexts& said = process.edit_texts();
         said.command = either("cmd_hash", "cmd");
         said.program = either("exec_hash", "exec");
         said.cwd = text_of(find(event, "cwd"), valid);
@@ -302,8 +304,8 @@ void Stats::own(const Event& event, ProcessRow& process, std::uint32_t file, Tra
       const JsonField* recovered = find(event, "recovered");
       process.recovered =
           process.recovered || (recovered != nullptr && recovered->kind == JsonKind::kTrue);
-      if (process.end_at.block == ~std::uint64_t{0} || process.end_at < place) {
-        process.end_at = place;
+      if (process.end_at.block == ~std::uint64_t{0} || process.end_at < position) {
+        process.end_at = position;
         process.promised = number_of(event, "num_events", -1);
         const std::int64_t used = number_of(event, "cpu_us", -1);
         process.cpu =
@@ -325,10 +327,10 @@ void Stats::own(const Event& event, ProcessRow& process, std::uint32_t file, Tra
   } else if (name == "PR") {
     const JsonField* what = find(event, "name");
     if (what != nullptr && what->value == "rank") {
-      process.say().rank = text_of(find(event, "value"), valid);
+      process.edit_texts().rank = text_of(find(event, "value"), valid);
     }
   } else if (name == "process_name") {
-    process.say().name = text_of(find(event, "name"), valid);
+    process.edit_texts().name = text_of(find(event, "name"), valid);
   }
 }
 

@@ -1,6 +1,6 @@
-// Statistics of a part of a trace that can be added to those of another part: the sum is the same
-// however the trace was cut. Each worker thread fills its own; the thread that waits for the workers
-// adds them up and calls finish().
+// Statistics of a part of a trace that can be added to those of another part: the sum is the
+// same however the trace was cut. Each worker thread fills its own; the thread that waits for
+// the workers adds them up and calls finish().
 #pragma once
 #include <array>
 #include <cstdint>
@@ -28,7 +28,7 @@ struct StatsOptions {
 class Stats {
  public:
   explicit Stats(StatsOptions options = {}) : options_(options) {}
-  void add(const Event& event, std::uint32_t file, TracePosition place);
+  void add(const Event& event, std::uint32_t file, TracePosition position);
   // False, and nothing added, if the event itself is needed.
   bool again(const Repeat& repeat);
   void add(Stats&& other);
@@ -87,14 +87,15 @@ class Stats {
   static constexpr std::size_t kRepeatTargets = 256;
 
   ProcessRow& process_of(const Event& event, std::uint32_t file, std::string_view host,
-                         TracePosition place);
+                         TracePosition position);
   FileFacts& facts_of(std::uint32_t file);
-  void own(const Event& event, ProcessRow& process, std::uint32_t file, TracePosition place);
+  void own(const Event& event, ProcessRow& process, std::uint32_t file, TracePosition position);
   PathEntry& add_path(std::string_view path, bool hashed, const PathRow& row);
   static void add_use(PathEntry& path, const PathUse& use);
   void add_paths(const Event& event, std::uint32_t name, const Bytes& bytes, PathRow row);
   void take_pipes_away(const PathEntry& path);
-  void add_event(const Event& event, ProcessRow& process, std::uint32_t file, TracePosition place);
+  void add_event(const Event& event, ProcessRow& process, std::uint32_t file,
+                 TracePosition position);
   std::string text_of(const JsonField* field, bool valid);
 
   StatsOptions options_;

@@ -124,7 +124,7 @@ void Stats::finish() {
         plain_text(process.host, process.host.find('\\') != std::string::npos, false, scratch));
     resolve(process.host, hosts);
     if (process.starts == 0) continue;
-    ProcessTexts& said = process.say();
+    ProcessTexts& said = process.edit_texts();
     resolve(said.command, strings);
     resolve(said.program, strings);
     resolve(said.cwd, strings);

@@ -1,3 +1,4 @@
+// Output files that appear under their name only once they are complete.
 #include "reader/write/out_file.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// A file that is written beside its place and put there when it is whole; or a stream.
+// An output file that is written under a temporary name and renamed once it is complete; or a
+// stream. One thread.
 #pragma once
 #include <cstdint>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// Compressing and writing of traces. Deflater runs on worker threads, TraceFile on the writing one.
 #include "reader/write/write.hpp"
 
 #include <isa-l/igzip_lib.h>

@@ -1,3 +1,5 @@
+// The copy behind `compact` and `recover`: worker threads copy blocks, the caller's thread writes
+// them in order and then reads the copy again.
 #include "reader/write/write_lines.hpp"
 
 #include <vector>
@@ -48,7 +50,7 @@ void append_record(std::string& out, const Event& event, bool document) {
 
 CopiedBlock copy_block(Block& block) {
   CopiedBlock out;
-  const bool document = block.file().shape == FileLayout::kDocument;
+  const bool document = block.file().layout == FileLayout::kDocument;
   out.text.reserve(block.text().size() + 1);
   block.leave_halves();
   block.records([&](const Event& event, std::uint64_t) {
