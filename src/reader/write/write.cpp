@@ -85,8 +85,10 @@ Deflater::Deflater(unsigned level) : state_(std::make_unique<State>()) {
 Deflater::~Deflater() = default;
 
 void Deflater::member(std::string_view text, std::uint32_t lines, std::string& out) {
-  // Text that does not compress is stored in blocks of at most 64 KiB, five bytes more each.
-  const std::size_t most = text.size() + text.size() / 8192 * 5 + 512;
+  // Text that does not compress is stored in blocks of at most 64 KiB, five bytes more each. Level 0
+  // stores no blocks: a fixed code of at most 15 bits writes every byte.
+  const std::size_t most =
+      state_->level == 0 ? 2 * text.size() + 512 : text.size() + text.size() / 8192 * 5 + 512;
   const std::size_t before = out.size();
   out.resize(before + format::kMemberHeader + most);
   isal_zstream& stream = state_->stream;

@@ -45,7 +45,7 @@ TEST_CASE("headers that are not ours are refused") {
   MemberHeader out;
   const std::string good = header(500, 3);
   CHECK_FALSE(read_member_header(good.substr(0, kMemberHeader - 1), out));
-  for (const std::size_t position : {0, 1, 2, 3, 12, 13, 14}) {
+  for (const std::size_t position : {0, 1, 2, 3, 12, 13}) {
     std::string bad = good;
     bad[position] = static_cast<char>(bad[position] ^ 0x20);
     INFO("byte " << position);

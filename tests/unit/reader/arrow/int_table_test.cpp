@@ -40,7 +40,10 @@ TEST_CASE("a table of integers is read back as it was") {
 }
 
 TEST_CASE("an empty table has no rows") {
-  Stream source(IntTable{.names = {"a"}, .columns = {{}}});
+  IntTable table;
+  table.names = {"a"};
+  table.columns.resize(1);
+  Stream source(std::move(table));
   int calls = 0;
   read_ints(&source.stream, 1, [&](const auto&, std::int64_t) { ++calls; });
   CHECK(calls == 0);
@@ -74,7 +77,8 @@ TEST_CASE("texts are no integers") {
   CHECK(ends[1] == ends[2]);
   batch.release(&batch);
   REQUIRE(source.stream.get_next(&source.stream, &batch) == 0);
-  CHECK(batch.release == nullptr);  // the end
+  const bool ended = batch.release == nullptr;
+  CHECK(ended);
 }
 
 TEST_CASE("a null among integers is refused") {

@@ -268,8 +268,8 @@ TEST_CASE("statistics are the same for every cut of the trace") {
   REQUIRE(one.names.size() == 7);
   REQUIRE(four.names.size() == 7);
   for (std::size_t i = 0; i < one.names.size(); ++i) {
-    const Row& a = one.names[i].row;
-    const Row& b = four.names[i].row;
+    const CallTotals& a = one.names[i].row;
+    const CallTotals& b = four.names[i].row;
     CHECK(one.names[i].name == four.names[i].name);
     CHECK(a.count == b.count);
     CHECK(a.total == b.total);
@@ -321,7 +321,7 @@ std::string mixed(int from, int to) {
   return text;
 }
 
-std::string described(const Row& row) {
+std::string described(const CallTotals& row) {
   std::string out;
   for (const std::uint64_t value : {row.count, row.total, row.least, row.most, row.bytes.read,
                                     row.bytes.written, row.durations.count()}) {

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <bitset>
+#include <locale>
+#include <ostream>
 #include <random>
 #include <stdexcept>
 
@@ -38,7 +40,7 @@ TEST_CASE("joined intervals are disjoint and cover the same moments") {
     std::vector<TimeRange> ranges = random_ranges(random, 20);
     const Moments expected = moments_of(ranges);
     join(ranges);
-    CHECK(moments_of(ranges) == expected);
+    CHECK((moments_of(ranges) == expected));
     for (std::size_t i = 1; i < ranges.size(); ++i) CHECK(ranges[i].start > ranges[i - 1].end);
   }
 }
