@@ -1,9 +1,11 @@
-// Callables that are recorded.
+// Function, Callable and CallableObject: callables that record their calls.
+// Called by module.cpp when the module is imported.
 #pragma once
-#include "python/node.hpp"
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 
 namespace dft::python {
 
-bool add_function_types(PyObject* module);
+[[nodiscard]] bool add_function_types(PyObject* module);
 
 }  // namespace dft::python

@@ -1,8 +1,10 @@
 // dftracer._core: the C API for Python, and the types that annotations are made of. Nothing here
 // raises for a value that it cannot write, because an annotation must not break the program that it
-// describes.
+// describes. Called by the package dftracer.python, on any thread, with the GIL.
 #include <cstdint>
 #include <cstdio>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "api/core_abi.hpp"
@@ -13,7 +15,7 @@
 #include "python/kineto_batch.hpp"
 #include "python/node.hpp"
 #include "python/region.hpp"
-#include "python/types.hpp"
+#include "python/support/type.hpp"
 #include "python/values.hpp"
 
 namespace {
@@ -21,11 +23,7 @@ namespace {
 using namespace dft::python;
 
 std::uint64_t unsigned_time(PyObject* object) {
-  if (PyObject* plain = plain_value(object)) {
-    const std::uint64_t time = unsigned_time(plain);
-    Py_DECREF(plain);
-    return time;
-  }
+  if (const Ref plain = plain_value(object)) return unsigned_time(plain.get());
   if (PyFloat_Check(object)) {
     const double value = PyFloat_AS_DOUBLE(object);
     return value > 0 && value < 1.8e19 ? static_cast<std::uint64_t>(value) : 0;
@@ -38,6 +36,16 @@ std::uint64_t unsigned_time(PyObject* object) {
   return value;
 }
 
+// A path as bytes that `held` keeps alive; nullptr for None. False with a Python error set.
+bool convert_path(PyObject* object, Ref& held, const char*& path) {
+  if (object == Py_None) return true;
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(object, &bytes) == 0) return false;
+  held = Ref(bytes);
+  path = PyBytes_AS_STRING(bytes);
+  return true;
+}
+
 PyObject* initialize(PyObject*, PyObject* args, PyObject* keywords) {
   static const char* const kNames[] = {"log_file", "data_dirs", "process_id", nullptr};
   PyObject* log_file = Py_None;
@@ -47,24 +55,18 @@ PyObject* initialize(PyObject*, PyObject* args, PyObject* keywords) {
                                    &log_file, &data_dirs, &process_id)) {
     return nullptr;
   }
-  PyObject* paths[2] = {nullptr, nullptr};
-  PyObject* given[2] = {log_file, data_dirs};
-  for (int i = 0; i < 2; ++i) {
-    if (given[i] != Py_None && PyUnicode_FSConverter(given[i], &paths[i]) == 0) {
-      Py_XDECREF(paths[0]);
-      return nullptr;
-    }
-  }
-  const char* path = paths[0] != nullptr ? PyBytes_AS_STRING(paths[0]) : nullptr;
-  const char* dirs = paths[1] != nullptr ? PyBytes_AS_STRING(paths[1]) : nullptr;
+  Ref held_file;
+  Ref held_dirs;
+  const char* path = nullptr;
+  const char* dirs = nullptr;
+  if (!convert_path(log_file, held_file, path) || !convert_path(data_dirs, held_dirs, dirs))
+    return nullptr;
   stop_counting_missed();
   int result = 0;
   Py_BEGIN_ALLOW_THREADS;
   result = dftracer_initialize(path, dirs, &process_id);
   if (result == 0) dftracer_leave_nothing_empty();
   Py_END_ALLOW_THREADS;
-  Py_XDECREF(paths[0]);
-  Py_XDECREF(paths[1]);
   return PyBool_FromLong(result == 0);
 }
 
@@ -104,34 +106,26 @@ PyObject* asked(PyObject*, PyObject*) {
 PyObject* active(PyObject*, PyObject*) { return PyBool_FromLong(dftracer_active()); }
 PyObject* time(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(dftracer_time()); }
 
-// Levels that enter_event() opened on this thread. An event that is logged inside one is that one.
-struct Entered {
+// Levels that enter() opened on this thread. An event that is logged inside one takes its place.
+struct OpenLevel {
   dftracer_region region;
-  bool used;
+  bool used = false;
 };
-struct Levels {
-  std::vector<Entered*> open;
-  ~Levels() {
-    for (Entered* level : open) delete level;
-  }
-};
-thread_local Levels t_levels;
+// By pointers: an open region does not move.
+thread_local std::vector<std::unique_ptr<OpenLevel>> t_levels;
 
 PyObject* enter(PyObject*, PyObject*) {
   static dftracer_names names{0, "event", 5, "APP", 3};
-  auto* level = new Entered;
-  level->used = false;
+  auto level = std::make_unique<OpenLevel>();
   dftracer_open(&level->region, &names);
-  t_levels.open.push_back(level);
+  t_levels.push_back(std::move(level));
   Py_RETURN_NONE;
 }
 
 PyObject* leave(PyObject*, PyObject*) {
-  if (!t_levels.open.empty()) {
-    Entered* level = t_levels.open.back();
-    t_levels.open.pop_back();
-    dftracer_region_drop(&level->region);
-    delete level;
+  if (!t_levels.empty()) {
+    dftracer_region_drop(&t_levels.back()->region);
+    t_levels.pop_back();
   }
   Py_RETURN_NONE;
 }
@@ -146,8 +140,8 @@ PyObject* complete(PyObject*, PyObject* const* args, Py_ssize_t count) {
     count_missed();
     Py_RETURN_NONE;
   }
-  const std::string name = words_for(args[0]);
-  const std::string category = words_for(args[1]);
+  const std::string name = display_text(args[0]);
+  const std::string category = display_text(args[1]);
   std::string arguments;
   for (Py_ssize_t i = 4; i < count; ++i) {
     if (PyDict_Check(args[i])) append_dict(arguments, args[i]);
@@ -155,7 +149,7 @@ PyObject* complete(PyObject*, PyObject* const* args, Py_ssize_t count) {
   dftracer_names names{0, name.data(), name.size(), category.data(), category.size()};
   const std::uint64_t start = unsigned_time(args[2]);
   const std::uint64_t duration = unsigned_time(args[3]);
-  Entered* level = t_levels.open.empty() ? nullptr : t_levels.open.back();
+  OpenLevel* level = t_levels.empty() ? nullptr : t_levels.back().get();
   if (level != nullptr && !level->used && dftracer_is_innermost(&level->region) != 0) {
     level->used = true;
     dftracer_complete_open(&level->region, &names, start, duration, arguments.data(),
@@ -173,8 +167,8 @@ PyObject* instant(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return nullptr;
   }
   if (dftracer_active() == 0) Py_RETURN_NONE;
-  const std::string name = words_for(args[0]);
-  const std::string category = words_for(args[1]);
+  const std::string name = display_text(args[0]);
+  const std::string category = display_text(args[1]);
   std::string arguments;
   for (Py_ssize_t i = 2; i < count; ++i) {
     if (PyDict_Check(args[i])) append_dict(arguments, args[i]);
@@ -190,8 +184,8 @@ PyObject* metadata(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return nullptr;
   }
   if (dftracer_active() == 0) Py_RETURN_NONE;
-  const std::string key = words_for(args[0]);
-  const std::string value = words_for(args[1]);
+  const std::string key = display_text(args[0]);
+  const std::string value = display_text(args[1]);
   dftracer_metadata_with(key.data(), key.size(), value.data(), value.size());
   Py_RETURN_NONE;
 }
@@ -202,10 +196,10 @@ PyMethodDef g_methods[] = {
     {"finalize", finalize, METH_NOARGS, "Bring the file up to date; the last call closes it."},
     {"flush", flush, METH_NOARGS, "Bring the file up to date and go on."},
     {"has_children", has_children, METH_NOARGS,
-     "Say that somebody else starts processes for this one."},
+     "Announce processes that another one starts on behalf of this one."},
     {"run", run, METH_NOARGS, "The id of the run that this process belongs to."},
     {"missed", missed, METH_NOARGS, "Events that were not recorded: no trace was started."},
-    {"asked", asked, METH_NOARGS, "The program asked for a trace, whether it got one or not."},
+    {"asked", asked, METH_NOARGS, "The program requested a trace, whether that succeeded or not."},
     {"active", active, METH_NOARGS, "True while events are recorded."},
     {"time", time, METH_NOARGS, "Time as events have it; 0 while nothing is recorded."},
     {"complete", as_method(complete), METH_FASTCALL, "Record one event with times of its own."},
@@ -216,13 +210,13 @@ PyMethodDef g_methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 int execute(PyObject* module) {
-  // What the types keep for a process would be mixed up between interpreters.
+  // The types keep state per process, which interpreters would mix up.
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     PyErr_SetString(PyExc_ImportError, "only the main interpreter of a process is recorded");
     return -1;
   }
   const bool done = add_node_type(module) && add_function_types(module) &&
-                    add_suspended_types(module) && add_iter_type(module) && add_op_types(module) &&
+                    make_suspendable_types() && add_iter_type(module) && add_graph_types(module) &&
                     add_region_type(module) && add_batch_type(module);
   return done ? 0 : -1;
 }

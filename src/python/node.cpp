@@ -1,31 +1,19 @@
+// The type Node: its life, its attributes, and the descriptors that make `with` cheap.
 #include "python/node.hpp"
 
-#include <new>
-
-#include "python/types.hpp"
+#include "python/support/type.hpp"
 
 namespace dft::python {
 
 PyTypeObject* g_node_type = nullptr;
-PyObject* g_count = nullptr;
+PyObject* g_count_key = nullptr;
 
 namespace {
 
-PyObject* node_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
-  (void)args;
-  (void)keywords;
-  PyObject* self = type->tp_alloc(type, 0);
-  if (self == nullptr) return nullptr;
-  Node& node = *node_of(self);
-  new (&node.name_text) std::string("unnamed");
-  new (&node.category_text) std::string("APP");
-  new (&node.own) std::vector<Entry>();
-  new (&node.captured) std::string();
-  new (&node.resolved) std::string();
-  node.names = {0, node.name_text.data(), node.name_text.size(), node.category_text.data(),
-                node.category_text.size()};
-  node.enabled = true;
-  return self;
+PyObject* node_new(PyTypeObject* type, PyObject*, PyObject*) {
+  Ref self = create<Node>(type);
+  if (self) node_of(self.get())->rename("APP", "unnamed");
+  return self.release();
 }
 
 // _define(category, name, parent=None, pinned=False)
@@ -39,73 +27,30 @@ PyObject* node_define(PyObject* self, PyObject* args) {
     PyErr_SetString(PyExc_TypeError, "_define(): the parent is not a node");
     return nullptr;
   }
-  for (Node* at = parent != Py_None ? node_of(parent) : nullptr; at != nullptr; at = at->parent) {
-    if (at != node_of(self)) continue;
+  const Node* above = parent != Py_None ? node_of(parent) : nullptr;
+  for (; above != nullptr; above = above->parent.get()) {
+    if (above != node_of(self)) continue;
     PyErr_SetString(PyExc_ValueError, "_define(): a node cannot be below itself");
     return nullptr;
   }
   Node& node = *node_of(self);
-  PyObject* held = nullptr;
-  node.name_text = text_of(name, held);
-  Py_XDECREF(held);
-  node.category_text = text_of(category, held);
-  Py_XDECREF(held);
-  node.names = {0, node.name_text.data(), node.name_text.size(), node.category_text.data(),
-                node.category_text.size()};
-  Py_INCREF(name);
-  Py_XSETREF(node.name, name);
-  Py_INCREF(category);
-  Py_XSETREF(node.category, category);
-  if (parent != Py_None) {
-    Py_INCREF(parent);
-    Node* before = node.parent;
-    node.parent = node_of(parent);
-    Py_XDECREF(before);
-  }
+  Ref held_category;
+  Ref held_name;
+  node.rename(text_of(category, held_category), text_of(name, held_name));
+  node.name = Ref::borrow(name);
+  node.category = Ref::borrow(category);
+  if (parent != Py_None) node.parent = RefTo<Node>::borrow(node_of(parent));
   node.pinned = pinned != 0;
   Py_RETURN_NONE;
 }
 
 int node_clear(PyObject* self) {
-  Node& node = *node_of(self);
-  Py_CLEAR(node.name);
-  Py_CLEAR(node.category);
-  Py_CLEAR(node.parent);
-  Py_CLEAR(node.enter);
-  Py_CLEAR(node.exit);
-  for (Entry& entry : node.own) Py_CLEAR(entry.key);
-  node.own.clear();
-  return 0;
+  node_of(self)->arguments.clear();
+  return clear<Node>(self);
 }
 
-int node_traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  Py_VISIT(node_of(self)->parent);
-  Py_VISIT(node_of(self)->enter);
-  Py_VISIT(node_of(self)->exit);
-  return 0;
-}
-
-void node_dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  node_clear(self);
-  Node& node = *node_of(self);
-  using std::string;
-  using Entries = std::vector<Entry>;
-  node.name_text.~string();
-  node.category_text.~string();
-  node.own.~Entries();
-  node.captured.~string();
-  node.resolved.~string();
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-
-PyObject* object_or_none(PyObject* object) {
-  if (object == nullptr) object = Py_None;
-  Py_INCREF(object);
-  return object;
+PyObject* object_or_none(const Ref& object) {
+  return object ? object.new_reference() : new_reference(Py_None);
 }
 
 PyObject* node_name(PyObject* self, void*) { return object_or_none(node_of(self)->name); }
@@ -120,69 +65,50 @@ int node_set_enabled(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 
-// Python binds __enter__ and __exit__ to the node at every `with`: a descriptor of our own gives
-// what was bound before. Called itself, as type(node).__enter__(node), it is the plain method.
-struct Special {
-  PyObject_HEAD;
+// Python binds __enter__ and __exit__ to the node at every `with`: this descriptor returns what was
+// bound before. Called itself, as type(node).__enter__(node), it is the plain method.
+struct CachedMethod {
   PyMethodDef* method;
-  PyObject* Node::* kept;
+  Ref Node::* bound;
 };
-PyTypeObject* g_special_type = nullptr;
+PyTypeObject* g_cached_method_type = nullptr;
 
 PyMethodDef g_enter = {"__enter__", node_enter, METH_NOARGS, "Begin an event."};
 PyMethodDef g_exit = {"__exit__", as_method(node_exit), METH_FASTCALL, "End it and record it."};
 
-PyObject* special_get(PyObject* self, PyObject* object, PyObject*) {
-  if (object == nullptr || !is_node(object)) {
-    Py_INCREF(self);
-    return self;
-  }
-  const auto& special = *reinterpret_cast<Special*>(self);
-  // A node that is made for one block would stay alive through it, until the garbage collector.
-  if (node_of(object)->pinned) return PyCFunction_New(special.method, object);
-  PyObject*& kept = node_of(object)->*special.kept;
-  if (kept == nullptr) kept = PyCFunction_New(special.method, object);
-  Py_XINCREF(kept);
-  return kept;
+PyObject* cached_method_get(PyObject* self, PyObject* object, PyObject*) {
+  if (object == nullptr || !is_node(object)) return new_reference(self);
+  const auto& cached = state_of<CachedMethod>(self);
+  // The cycle would keep a node that is made for one block alive until the garbage collector runs.
+  if (node_of(object)->pinned) return PyCFunction_New(cached.method, object);
+  Ref& bound = node_of(object)->*cached.bound;
+  if (!bound) bound = Ref(PyCFunction_New(cached.method, object));
+  return bound.new_reference();
 }
 
-PyObject* special_call(PyObject* self, PyObject* args, PyObject*) {
+PyObject* cached_method_call(PyObject* self, PyObject* args, PyObject*) {
   PyObject* node = PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : nullptr;
   if (node == nullptr || !is_node(node)) {
     PyErr_SetString(PyExc_TypeError, "the first argument must be a node");
     return nullptr;
   }
-  PyObject* bound = special_get(self, node, nullptr);
-  if (bound == nullptr) return nullptr;
-  PyObject* rest = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
-  PyObject* result = rest != nullptr ? PyObject_Call(bound, rest, nullptr) : nullptr;
-  Py_XDECREF(rest);
-  Py_DECREF(bound);
-  return result;
+  const Ref bound(cached_method_get(self, node, nullptr));
+  if (!bound) return nullptr;
+  const Ref rest(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args)));
+  return rest ? PyObject_Call(bound.get(), rest.get(), nullptr) : nullptr;
 }
 
-void special_dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
+PyType_Slot g_cached_method_slots[] = {{Py_tp_descr_get, as_slot(cached_method_get)},
+                                       {Py_tp_call, as_slot(cached_method_call)},
+                                       {Py_tp_dealloc, as_slot(deallocate<CachedMethod>)},
+                                       {0, nullptr}};
+PyType_Spec g_cached_method_spec = {"dftracer._core._CachedMethod", sizeof(Object<CachedMethod>), 0,
+                                    Py_TPFLAGS_DEFAULT, g_cached_method_slots};
 
-PyType_Slot g_special_slots[] = {{Py_tp_descr_get, as_slot(special_get)},
-                                 {Py_tp_call, as_slot(special_call)},
-                                 {Py_tp_dealloc, as_slot(special_dealloc)},
-                                 {0, nullptr}};
-PyType_Spec g_special_spec = {"dftracer._core._Special", sizeof(Special), 0, Py_TPFLAGS_DEFAULT,
-                              g_special_slots};
-
-bool add_special(PyMethodDef& method, PyObject* Node::* kept) {
-  PyObject* object = g_special_type->tp_alloc(g_special_type, 0);
-  if (object == nullptr) return false;
-  reinterpret_cast<Special*>(object)->method = &method;
-  reinterpret_cast<Special*>(object)->kept = kept;
-  const int failed =
-      PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_node_type), method.ml_name, object);
-  Py_DECREF(object);
-  return failed == 0;
+bool add_cached_method(PyMethodDef& method, Ref Node::* bound) {
+  const Ref object = create<CachedMethod>(g_cached_method_type, &method, bound);
+  return object && PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_node_type), method.ml_name,
+                                          object.get()) == 0;
 }
 
 PyMethodDef g_node_methods[] = {
@@ -207,31 +133,36 @@ PyGetSetDef g_node_getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot g_node_slots[] = {{Py_tp_new, as_slot(node_new)},
-                              {Py_tp_dealloc, as_slot(node_dealloc)},
-                              {Py_tp_traverse, as_slot(node_traverse)},
+                              {Py_tp_dealloc, as_slot(deallocate<Node>)},
+                              {Py_tp_traverse, as_slot(traverse<Node>)},
                               {Py_tp_clear, as_slot(node_clear)},
                               {Py_tp_methods, g_node_methods},
                               {Py_tp_getset, g_node_getset},
                               {0, nullptr}};
-PyType_Spec g_node_spec = {"dftracer._core.Node", sizeof(Node), 0,
+PyType_Spec g_node_spec = {"dftracer._core.Node", sizeof(Object<Node>), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                            g_node_slots};
 
 }  // namespace
 
-void OwnNames::set(std::string_view name, const Node& node) {
-  text_ = name;
+OwnNames::OwnNames(std::string_view name, const Node& node)
+    : text_(name),
+      names_{0, text_.data(), text_.size(), node.category_text.data(), node.category_text.size()} {}
+
+OwnNames::OwnNames(PyObject* name, const Node& node) {
+  Ref held;
+  text_ = text_of(name, held);
   names_ = {0, text_.data(), text_.size(), node.category_text.data(), node.category_text.size()};
 }
 
 bool add_node_type(PyObject* module) {
   if (g_node_type == nullptr) {
-    g_count = PyUnicode_InternFromString("count");
-    g_special_type = make_inner_type(g_special_spec);
+    g_count_key = intern("count").release();
+    g_cached_method_type = make_internal_type(g_cached_method_spec);
     g_node_type = make_type(g_node_spec);
-    if (!prepare_arguments() || g_count == nullptr || g_special_type == nullptr ||
-        g_node_type == nullptr || !add_special(g_enter, &Node::enter) ||
-        !add_special(g_exit, &Node::exit)) {
+    if (!prepare_arguments() || g_count_key == nullptr || g_cached_method_type == nullptr ||
+        g_node_type == nullptr || !add_cached_method(g_enter, &Node::bound_enter) ||
+        !add_cached_method(g_exit, &Node::bound_exit)) {
       return false;
     }
   }

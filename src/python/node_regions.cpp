@@ -1,12 +1,15 @@
-// Regions of a node: those of `with`, those that start() and stop() mark, and the clock of flush().
+// Regions of a node: those of `with`, those between start() and stop(), and the clock of flush().
+// Python calls them on its own threads; node_enter, node_exit, close_region and close_marks are on
+// the path of every event.
 #include <mutex>
 #include <new>
 
+#include "python/support/critical_section.hpp"
 #include "python/thread_state.hpp"
 
 namespace dft::python {
 
-constinit thread_local PerThread* t_per __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local PerThread* t_per_thread __attribute__((tls_model("initial-exec"))) = nullptr;
 
 namespace {
 
@@ -24,34 +27,34 @@ void leave_list(PerThread* mine) {
 }  // namespace
 
 [[gnu::noinline, gnu::cold]] PerThread& make_per_thread() {
-  struct Owner {
-    ~Owner() {
-      if (t_per != nullptr) leave_list(t_per);
-      delete t_per;
-      t_per = nullptr;
+  // Runs at the end of the thread.
+  struct ThreadExit {
+    ~ThreadExit() {
+      if (t_per_thread != nullptr) leave_list(t_per_thread);
+      delete t_per_thread;
+      t_per_thread = nullptr;
     }
   };
-  thread_local Owner owner;
-  (void)owner;
-  t_per = new PerThread;
+  thread_local ThreadExit exit;
+  (void)exit;
+  t_per_thread = new PerThread;
   const std::lock_guard<std::mutex> locked(g_threads_lock);
-  t_per->next = g_threads;
-  g_threads = t_per;
-  return *t_per;
+  t_per_thread->next = g_threads;
+  g_threads = t_per_thread;
+  return *t_per_thread;
 }
 
 namespace {
 
 // Regions that start() began and no stop() has ended, of all threads: newest first.
-Open* g_started = nullptr;
+OpenRegion* g_started = nullptr;
 
-bool is_enabled(const Node& node) { return node.enabled; }
-
-// The innermost entry of this node that this task made; failing that, one that nobody else claims.
-Open** find_entry(PerThread& stack, const Node& node) {
-  PyObject* context = context_now();
-  Open** other = nullptr;
-  for (Open** link = &stack.top; *link != nullptr; link = &(*link)->below) {
+// The innermost region of this node that this task entered; failing that, the innermost that was
+// entered without a context, then of any task.
+OpenRegion** find_entered(PerThread& stack, const Node& node) {
+  PyObject* context = current_context();
+  OpenRegion** other = nullptr;
+  for (OpenRegion** link = &stack.top; *link != nullptr; link = &(*link)->below) {
     if ((*link)->node != &node) continue;
     if ((*link)->context == context) return link;
     if (other == nullptr || ((*other)->context != nullptr && (*link)->context == nullptr))
@@ -76,13 +79,13 @@ bool metadata_wanted(PyObject* args, PyObject* keywords, const char* format, boo
   return true;
 }
 
-// Taken off the list: of this thread and task if there is one, else of this thread, else of any.
-Open* take_started(const Node& node) {
+// Takes one off the list: of this thread and task if there is one, else of this thread, else any.
+OpenRegion* take_started(const Node& node) {
   TreeLock lock;
-  PyObject* context = context_now();
-  Open** found = nullptr;
+  PyObject* context = current_context();
+  OpenRegion** found = nullptr;
   int best = -1;
-  for (Open** link = &g_started; *link != nullptr; link = &(*link)->below) {
+  for (OpenRegion** link = &g_started; *link != nullptr; link = &(*link)->below) {
     if ((*link)->node != &node) continue;
     const bool here = (*link)->thread == &per_thread();
     const int rank = here ? ((*link)->context == context ? 2 : 1) : 0;
@@ -92,25 +95,26 @@ Open* take_started(const Node& node) {
     }
   }
   if (found == nullptr) return nullptr;
-  Open* open = *found;
+  OpenRegion* open = *found;
   *found = open->below;
   return open;
 }
 
 }  // namespace
 
+// Counts references by hand, as does node_exit: each `with` runs through both.
 PyObject* node_enter(PyObject* self, PyObject*) {
   Node& node = *node_of(self);
   PerThread& stack = per_thread();
-  const bool on = is_enabled(node);
-  // Switched off, it is only noted where an outer one might be taken for it.
+  const bool on = node.enabled;
+  // Switched off, it is kept only where node_exit might take an outer region for it.
   if (on || stack.top != nullptr) {
-    Open* open = stack.take();
+    OpenRegion* open = stack.take();
     if (open != nullptr) {
       open->node = &node;
-      ++node.entries;
+      ++node.open_entries;
       Py_INCREF(self);
-      open->context = context_now();
+      open->context = current_context();
       open->below = stack.top;
       stack.top = open;
       if (on) {
@@ -124,13 +128,13 @@ PyObject* node_enter(PyObject* self, PyObject*) {
   return self;
 }
 
-// Entered on another thread, as a generator is that a server runs on whatever thread is free.
-[[gnu::noinline, gnu::cold]] static Open* take_from_others(const Node& node) {
+// Entered on another thread: a server may run a generator on any thread that is free.
+[[gnu::noinline, gnu::cold]] static OpenRegion* take_from_others(const Node& node) {
   const std::lock_guard<std::mutex> locked(g_threads_lock);
   for (PerThread* other = g_threads; other != nullptr; other = other->next) {
-    if (other == t_per) continue;
-    if (Open** link = find_entry(*other, node)) {
-      Open* open = *link;
+    if (other == t_per_thread) continue;
+    if (OpenRegion** link = find_entered(*other, node)) {
+      OpenRegion* open = *link;
       *link = open->below;
       return open;
     }
@@ -141,17 +145,17 @@ PyObject* node_enter(PyObject* self, PyObject*) {
 PyObject* node_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
   Node& node = *node_of(self);
   PerThread& stack = per_thread();
-  Open* open = stack.top;
-  if (open != nullptr && open->node == &node && open->context == context_now()) [[likely]] {
+  OpenRegion* open = stack.top;
+  if (open != nullptr && open->node == &node && open->context == current_context()) [[likely]] {
     stack.top = open->below;
-  } else if (Open** link = find_entry(stack, node)) {
+  } else if (OpenRegion** link = find_entered(stack, node)) {
     open = *link;
     *link = open->below;
   } else {
-    open = node.entries != 0 ? take_from_others(node) : nullptr;
+    open = node.open_entries != 0 ? take_from_others(node) : nullptr;
     if (open == nullptr) Py_RETURN_NONE;
   }
-  --node.entries;
+  --node.open_entries;
   close_region(open->region, node);
   stack.give_back(open);
   Py_DECREF(self);
@@ -162,15 +166,13 @@ PyObject* node_start(PyObject* self, PyObject* args, PyObject* keywords) {
   bool metadata = false;
   if (!metadata_wanted(args, keywords, "|p:start", metadata)) return nullptr;
   Node& node = *node_of(self);
-  if (is_enabled(node)) {
+  if (node.enabled) {
     if (metadata) {
       put_time(node, ".start");
-    } else if (auto* open = new (std::nothrow) Open) {
-      open->node = &node;
-      Py_INCREF(self);
-      open->context = context_now();
+    } else if (auto* open = new (std::nothrow) OpenRegion) {
+      open->node = RefTo<Node>::borrow(&node).release();
+      open->context = current_context();
       open->thread = &per_thread();
-      open->start = dftracer_ticks();
       dftracer_open(&open->region, &node.names);
       TreeLock lock;
       open->below = g_started;
@@ -185,48 +187,38 @@ PyObject* node_stop(PyObject* self, PyObject* args, PyObject* keywords) {
   if (!metadata_wanted(args, keywords, "|p:stop", metadata)) return nullptr;
   Node& node = *node_of(self);
   if (metadata) {
-    if (is_enabled(node)) put_time(node, ".end");
+    if (node.enabled) put_time(node, ".end");
     Py_RETURN_NONE;
   }
-  if (Open* open = take_started(node)) {
+  if (OpenRegion* open = take_started(node)) {
+    const RefTo<Node> owned(open->node);
     close_region(open->region, node);
     delete open;
-    Py_DECREF(self);
   }
   Py_RETURN_NONE;
 }
 
 PyObject* node_reset(PyObject* self, PyObject*) {
   dftracer_mark_open(&node_of(self)->clock);
-  Py_INCREF(self);
-  return self;
+  return new_reference(self);
 }
 
 PyObject* node_flush(PyObject* self, PyObject*) {
   Node& node = *node_of(self);
-  const Ending ending{&node.clock, dftracer_ticks(), &node.names};
-  if (is_enabled(node)) close_marks(node, {}, &ending, 1);
+  const EndedMark ended{&node.clock, dftracer_ticks(), &node.names};
+  if (node.enabled) close_marks(node, {}, &ended, 1);
   dftracer_mark_open(&node.clock);
-  Py_INCREF(self);
-  return self;
+  return new_reference(self);
 }
-
-// Where threads run side by side, a node is resolved and written under its own critical section.
-#ifdef Py_GIL_DISABLED
-#define DFT_WITH_NODE(node) Py_BEGIN_CRITICAL_SECTION(reinterpret_cast<PyObject*>(&(node)))
-#define DFT_END_NODE() Py_END_CRITICAL_SECTION()
-#else
-#define DFT_WITH_NODE(node) {
-#define DFT_END_NODE() }
-#endif
 
 void close_region(dftracer_region& region, Node& node, std::string_view more) {
   if (region.opaque[0] == 0) [[unlikely]] {
     if (node.enabled) count_missed();
     return;
   }
-  DFT_WITH_NODE(node);
-  const std::string_view args = arguments_of(node);
+  // Protects the resolved arguments where threads run in parallel.
+  const CriticalSection section(object_of(&node));
+  const std::string_view args = current_arguments(node);
   if (more.empty()) [[likely]] {
     dftracer_close(&region, args.data(), args.size());
   } else {
@@ -235,17 +227,15 @@ void close_region(dftracer_region& region, Node& node, std::string_view more) {
     all.append(more);
     dftracer_close(&region, all.data(), all.size());
   }
-  DFT_END_NODE();
 }
 
-void close_marks(Node& node, std::string_view more, const Ending* endings, int count) {
-  DFT_WITH_NODE(node);
+void close_marks(Node& node, std::string_view more, const EndedMark* ended, int count) {
+  const CriticalSection section(object_of(&node));
   std::string& all = per_thread().scratch;
-  all.assign(arguments_of(node));
+  all.assign(current_arguments(node));
   all.append(more);
-  for (const Ending* it = endings; it != endings + count; ++it)
+  for (const EndedMark* it = ended; it != ended + count; ++it)
     dftracer_mark_close(it->mark, it->end, it->names, all.data(), all.size());
-  DFT_END_NODE();
 }
 
 }  // namespace dft::python

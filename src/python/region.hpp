@@ -1,10 +1,11 @@
-// Python objects for integrations: an event that may turn out to be none.
+// Region: one event of a node as a Python object, which may be dropped instead of recorded.
+// Called by module.cpp when the module is imported.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 namespace dft::python {
 
-bool add_region_type(PyObject* module);
+[[nodiscard]] bool add_region_type(PyObject* module);
 
 }  // namespace dft::python

@@ -1,59 +1,61 @@
-// What a thread keeps for itself, and the lock of the trees: shared by the files of the node.
+// What a thread keeps for itself, and the lock of the trees. Included by arguments.cpp and
+// node_regions.cpp alone; used by the thread itself, and by others where a comment says so.
 #pragma once
 #include "python/node.hpp"
+#include "python/support/cpython.hpp"
 
 namespace dft::python {
 
 // A region that `with` or start() began.
-struct Open {
+struct OpenRegion {
   dftracer_region region;
-  Node* node;  // strong while open
-  PyObject* context;
+  // Owns a reference while the region is open, and is no RefTo: a thread that ends inside a `with`
+  // deletes its regions without the GIL, and must not touch the node.
+  Node* node;
+  PyObject* context;  // identifies the task; not owned
   const void* thread;
-  std::uint64_t start;
-  Open* below;
+  OpenRegion* below;
 };
 
-// What a thread keeps for itself, behind one pointer: a thread-local with a constructor would be
-// asked at every use whether it has run.
+// What a thread keeps for itself, behind one pointer: every use of a thread-local with a constructor
+// would first check whether that has run.
 struct PerThread {
-  Open* top = nullptr;  // of `with`
-  Open* spare = nullptr;
+  OpenRegion* top = nullptr;    // of `with`
+  OpenRegion* spare = nullptr;  // closed ones, for the next `with`
   std::string scratch;
-  std::vector<const Entry*> global;
-  std::vector<const Entry*> own;
+  std::vector<const ArgumentEntry*> process_wide;
+  std::vector<const ArgumentEntry*> task_local;
   PerThread* next = nullptr;  // in the list of all threads
 
   ~PerThread() {
-    for (Open* list : {top, spare}) {
+    for (OpenRegion* list : {top, spare}) {
       while (list != nullptr) {
-        Open* below = list->below;
+        OpenRegion* below = list->below;
         delete list;
         list = below;
       }
     }
   }
-  Open* take() {
-    Open* open = spare;
-    if (open == nullptr) return new Open;
+  OpenRegion* take() {
+    OpenRegion* open = spare;
+    if (open == nullptr) return new OpenRegion;
     spare = open->below;
     return open;
   }
-  void give_back(Open* open) {
+  void give_back(OpenRegion* open) {
     open->below = spare;
     spare = open;
   }
 };
-extern constinit thread_local PerThread* t_per __attribute__((tls_model("initial-exec")));
+extern constinit thread_local PerThread* t_per_thread __attribute__((tls_model("initial-exec")));
 PerThread& make_per_thread();
 inline PerThread& per_thread() {
-  PerThread* mine = t_per;
+  PerThread* mine = t_per_thread;
   return mine != nullptr ? *mine : make_per_thread();
 }
 
-// Arguments of the trees, and the list of what start() began, belong to whoever holds the GIL.
-// Where there is none, this takes its place; events whose arguments have not changed never come
-// here.
+// The GIL protects the arguments of the trees and the list of what start() began. Where there is
+// none, this does; events whose arguments have not changed never take it.
 #ifdef Py_GIL_DISABLED
 class TreeLock {
  public:
@@ -70,8 +72,5 @@ struct TreeLock {
   TreeLock() {}
 };
 #endif
-
-// The running context: each task has its own, and each thread.
-inline PyObject* context_now() { return PyThreadState_Get()->context; }
 
 }  // namespace dft::python

@@ -1,3 +1,4 @@
+// Encodes Python values as arguments of a record: scalars as they are, containers as JSON.
 #include "python/values.hpp"
 
 #include <cmath>
@@ -14,7 +15,7 @@ namespace {
 using record::Arg;
 using record::ArgType;
 
-// What is nested deeper, longer or larger than this is shown by its type.
+// A container that is nested deeper, longer or larger than this is shown by its type.
 constexpr int kDepth = 16;
 constexpr Py_ssize_t kItems = 4096;
 constexpr std::size_t kJsonBytes = std::size_t{1} << 20;
@@ -36,31 +37,30 @@ bool is_of(PyObject* object, const char* prefix) {
   return std::strncmp(type_name(object), prefix, std::strlen(prefix)) == 0;
 }
 
-PyObject* attribute(PyObject* object, const char* name) {
-  PyObject* found = PyObject_GetAttrString(object, name);
-  if (found == nullptr) PyErr_Clear();
+Ref attribute(PyObject* object, const char* name) {
+  Ref found(PyObject_GetAttrString(object, name));
+  if (!found) PyErr_Clear();
   return found;
 }
 
 bool attribute_is(PyObject* object, const char* name, PyObject* wanted) {
-  PyObject* found = attribute(object, name);
-  const bool same = found != nullptr && PyObject_RichCompareBool(found, wanted, Py_EQ) == 1;
+  const Ref found = attribute(object, name);
+  const bool same = found && PyObject_RichCompareBool(found.get(), wanted, Py_EQ) == 1;
   PyErr_Clear();
-  Py_XDECREF(found);
   return same;
 }
 
-PyObject* item_of_scalar_array(PyObject* object) {
-  PyObject* zero = PyLong_FromLong(0);
-  PyObject* item = nullptr;
-  if (attribute_is(object, "ndim", zero)) item = PyObject_CallMethod(object, "item", nullptr);
+Ref item_of_scalar_array(PyObject* object) {
+  const Ref zero(PyLong_FromLong(0));
+  Ref item;
+  if (attribute_is(object, "ndim", zero.get()))
+    item = Ref(PyObject_CallMethod(object, "item", nullptr));
   PyErr_Clear();
-  Py_DECREF(zero);
   return item;
 }
 
 // Is it the class of that name in that module? A user's class of the same name is left alone.
-bool is_class(PyObject* object, const char* module, const char* name) {
+bool is_instance_of(PyObject* object, const char* module, const char* name) {
   PyTypeObject* type = Py_TYPE(object);
   if (std::strcmp(type->tp_name, name) != 0 || (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0)
     return false;
@@ -72,71 +72,74 @@ bool is_class(PyObject* object, const char* module, const char* name) {
 }
 
 // By the first letters of a numpy type's name, what its scalars are.
-PyObject* plain_numpy(PyObject* object) {
+Ref plain_numpy(PyObject* object) {
   const char* kind = type_name(object) + 6;
   const auto begins = [kind](const char* word) {
     return std::strncmp(kind, word, std::strlen(word)) == 0;
   };
   if (begins("int") || begins("uint") || begins("longlong") || begins("ulonglong"))
-    return PyNumber_Index(object);
-  if (begins("float") || begins("longdouble")) return PyNumber_Float(object);
-  if (begins("bool")) return PyBool_FromLong(PyObject_IsTrue(object) == 1);
-  return std::strcmp(kind, "ndarray") == 0 ? item_of_scalar_array(object) : nullptr;
+    return Ref(PyNumber_Index(object));
+  if (begins("float") || begins("longdouble")) return Ref(PyNumber_Float(object));
+  if (begins("bool")) return Ref(PyBool_FromLong(PyObject_IsTrue(object) == 1));
+  return std::strcmp(kind, "ndarray") == 0 ? item_of_scalar_array(object) : Ref();
+}
+
+bool is_plain(PyObject* value) {
+  return PyBool_Check(value) || PyLong_Check(value) || PyFloat_Check(value) ||
+         PyUnicode_Check(value) || PyBytes_Check(value) || value == Py_None;
 }
 
 }  // namespace
 
-PyObject* plain_value(PyObject* object) {
-  PyObject* plain = nullptr;
+Ref plain_value(PyObject* object) {
+  Ref plain;
   if (is_of(object, "numpy.") && (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) {
     plain = plain_numpy(object);
-  } else if (is_class(object, "torch", "Tensor") || is_class(object, "torch", "Parameter")) {
+  } else if (is_instance_of(object, "torch", "Tensor") ||
+             is_instance_of(object, "torch", "Parameter")) {
     // One on a device is not fetched: that would wait for the device.
     if (attribute_is(object, "is_cpu", Py_True)) plain = item_of_scalar_array(object);
-  } else if (is_class(object, "dftracer.", "TagValue")) {
+  } else if (is_instance_of(object, "dftracer.", "TagValue")) {
     plain = attribute(object, "plain");
-  } else if (is_class(object, "pathlib", "PosixPath") ||
-             is_class(object, "pathlib", "PurePosixPath")) {
-    plain = PyOS_FSPath(object);
+  } else if (is_instance_of(object, "pathlib", "PosixPath") ||
+             is_instance_of(object, "pathlib", "PurePosixPath")) {
+    plain = Ref(PyOS_FSPath(object));
   }
   PyErr_Clear();
-  const bool known =
-      plain != nullptr && (PyBool_Check(plain) || PyLong_Check(plain) || PyFloat_Check(plain) ||
-                           PyUnicode_Check(plain) || PyBytes_Check(plain) || plain == Py_None);
-  if (!known) Py_CLEAR(plain);
+  if (plain && !is_plain(plain.get())) plain.reset();
   return plain;
 }
 
 namespace {
 
-// Decimal digits of an int that no word holds; hexadecimal where Python refuses to write so many.
-PyObject* digits_of(PyObject* number) {
-  PyObject* digits = PyLong_Type.tp_repr(number);
-  if (digits == nullptr) {
+// Decimal digits of an int beyond 64 bits; hexadecimal where Python refuses to write so many.
+Ref digits_of(PyObject* number) {
+  Ref digits(PyLong_Type.tp_repr(number));
+  if (!digits) {
     PyErr_Clear();
-    digits = PyNumber_ToBase(number, 16);
+    digits = Ref(PyNumber_ToBase(number, 16));
   }
   PyErr_Clear();
   return digits;
 }
 
-struct Word {
+struct Integer {
   ArgType type;
   std::uint64_t bits;
 };
 
-// False when no word holds it.
-bool word_of(PyObject* number, Word& word) {
+// False when it does not fit into 64 bits.
+bool to_integer(PyObject* number, Integer& integer) {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
   if (overflow == 0) {
-    word = {ArgType::kInt, static_cast<std::uint64_t>(value)};
+    integer = {ArgType::kInt, static_cast<std::uint64_t>(value)};
     return true;
   }
   if (overflow > 0) {
     const unsigned long long large = PyLong_AsUnsignedLongLong(number);
     if (PyErr_Occurred() == nullptr) {
-      word = {ArgType::kUint, large};
+      integer = {ArgType::kUint, large};
       return true;
     }
     PyErr_Clear();
@@ -149,10 +152,10 @@ bool is_container(PyObject* object) {
          PyAnySet_Check(object);
 }
 
-// Writes JSON without blanks, the form that the sink takes as it is.
-class Json {
+// Writes JSON without blanks, which the sink copies into the event as it is.
+class JsonWriter {
  public:
-  explicit Json(std::string& out) : out_(out) {}
+  explicit JsonWriter(std::string& out) : out_(out) {}
 
   bool value(PyObject* object, int depth) {
     return write(object, depth) && out_.size() <= kJsonBytes;
@@ -178,10 +181,8 @@ class Json {
         return true;
       }
       return PyDict_Check(object) ? dict(object, depth) : sequence(object, depth);
-    } else if (PyObject* plain = plain_value(object)) {
-      const bool done = value(plain, depth);
-      Py_DECREF(plain);
-      return done;
+    } else if (const Ref plain = plain_value(object)) {
+      return value(plain.get(), depth);
     } else {
       quoted(type_name(object));
     }
@@ -189,13 +190,12 @@ class Json {
   }
 
   void integer(PyObject* number) {
-    Word word;
-    if (word_of(number, word)) {
-      out_ += word.type == ArgType::kInt ? std::to_string(static_cast<std::int64_t>(word.bits))
-                                         : std::to_string(word.bits);
-    } else if (PyObject* digits = digits_of(number)) {
-      string(digits);
-      Py_DECREF(digits);
+    Integer value;
+    if (to_integer(number, value)) {
+      out_ += value.type == ArgType::kInt ? std::to_string(static_cast<std::int64_t>(value.bits))
+                                          : std::to_string(value.bits);
+    } else if (const Ref digits = digits_of(number)) {
+      string(digits.get());
     } else {
       out_ += "null";
     }
@@ -210,12 +210,11 @@ class Json {
   }
 
   void string(PyObject* text) {
-    PyObject* held = nullptr;
+    Ref held;
     quoted(text_of(text, held));
-    Py_XDECREF(held);
   }
 
-  // By the trace's own escaper, so that text looks the same wherever it stands.
+  // By the trace's own escaper, so that text looks the same in a name and in JSON.
   void quoted(std::string_view text) {
     const std::size_t begin = out_.size();
     out_.resize(begin + text.size() * sink::kEscapeGrowth + 2);
@@ -226,7 +225,7 @@ class Json {
     out_.resize(static_cast<std::size_t>(at - out_.data()));
   }
 
-  // As JSON writers usually show keys that are no strings.
+  // Keys that are not strings, as JSON writers usually show them.
   void key(PyObject* object) {
     if (PyUnicode_Check(object)) {
       string(object);
@@ -234,7 +233,7 @@ class Json {
     }
     std::string text;
     const bool simple = object == Py_None || PyLong_Check(object) || PyFloat_Check(object);
-    if (!simple || !Json(text).write(object, 0)) text = type_name(object);
+    if (!simple || !JsonWriter(text).write(object, 0)) text = type_name(object);
     if (text.front() == '"') text = text.substr(1, text.size() - 2);
     quoted(text);
   }
@@ -255,105 +254,94 @@ class Json {
       // 1 and "1" are two keys of a dict, and would be one of an object.
       while (!seen.insert(out_.substr(begin)).second) out_.insert(out_.size() - 1, 1, '_');
       out_ += ':';
-      Py_INCREF(item);  // asking a foreign scalar may run code that changes the dict
-      const bool done = value(item, depth + 1);
-      Py_DECREF(item);
-      if (!done) return false;
+      // Converting a foreign scalar may run code that changes the dict.
+      const Ref held = Ref::borrow(item);
+      if (!value(item, depth + 1)) return false;
     }
     out_ += '}';
     return true;
   }
 
-  // Items are taken as they lie in the object: a subclass may iterate as it likes.
+  // Reads the items from the object itself: a subclass may have an __iter__ of its own.
   bool sequence(PyObject* object, int depth) {
     const Py_ssize_t count = PyList_Check(object)    ? PyList_GET_SIZE(object)
                              : PyTuple_Check(object) ? PyTuple_GET_SIZE(object)
                                                      : PySet_GET_SIZE(object);
     if (count > kItems) return false;
-    PyObject* items = PyAnySet_Check(object) ? PySet_Type.tp_iter(object) : nullptr;
+    const Ref items(PyAnySet_Check(object) ? PySet_Type.tp_iter(object) : nullptr);
     PyErr_Clear();
     bool done = true;
     out_ += '[';
     for (Py_ssize_t i = 0; done && i < count; ++i) {
-      PyObject* item = nullptr;
-      if (items != nullptr) {
-        item = PyIter_Next(items);
+      Ref item;
+      if (items) {
+        item = Ref(PyIter_Next(items.get()));
       } else if (PyTuple_Check(object)) {
-        item = PyTuple_GET_ITEM(object, i);
-        Py_INCREF(item);
+        item = Ref::borrow(PyTuple_GET_ITEM(object, i));
       } else if (PyList_Check(object) && i < PyList_GET_SIZE(object)) {
-        item = PyList_GET_ITEM(object, i);
-        Py_INCREF(item);
+        item = Ref::borrow(PyList_GET_ITEM(object, i));
       }
-      if (item == nullptr) break;
+      if (!item) break;
       if (i != 0) out_ += ',';
-      done = value(item, depth + 1);
-      Py_DECREF(item);
+      done = value(item.get(), depth + 1);
     }
     out_ += ']';
     PyErr_Clear();
-    Py_XDECREF(items);
     return done;
   }
 
   std::string& out_;
 };
 
-// Keys that the table of names does not take stand in the record, before the value.
+// A key that the name table does not take stands in the record, before the value.
 std::uint32_t key_id(std::string& out, PyObject* key) {
-  PyObject* held = nullptr;
-  PyObject* shown = nullptr;
+  Ref held;
+  Ref digits;
   std::string_view text;
   if (PyUnicode_Check(key) || PyBytes_Check(key)) {
     text = text_of(key, held);
   } else if (PyLong_CheckExact(key)) {
-    shown = digits_of(key);
-    if (shown != nullptr) text = text_of(shown, held);
+    digits = digits_of(key);
+    if (digits) text = text_of(digits.get(), held);
   } else {
     text = type_name(key);
   }
   if (text.empty()) text = "unnamed";
   const std::uint32_t id = dftracer_intern(text.data(), text.size());
   if (id == 0) append_bytes(out, 0, ArgType::kInlineKey, text);
-  Py_XDECREF(held);
-  Py_XDECREF(shown);
   return id;
 }
 
 void append_value(std::string& out, std::uint32_t key, PyObject* value) {
   if (PyLong_Check(value)) {  // a bool is one as well
-    Word word;
-    if (word_of(value, word)) {
-      append_raw(out, key, word.type, word.bits);
+    Integer integer;
+    if (to_integer(value, integer)) {
+      append_raw(out, key, integer.type, integer.bits);
       return;
     }
-    PyObject* digits = digits_of(value);
-    PyObject* held = nullptr;
+    const Ref digits = digits_of(value);
+    Ref held;
     append_bytes(out, key, ArgType::kString,
-                 digits != nullptr ? text_of(digits, held) : std::string_view());
-    Py_XDECREF(held);
-    Py_XDECREF(digits);
+                 digits ? text_of(digits.get(), held) : std::string_view());
   } else if (PyFloat_Check(value)) {
     const double number = PyFloat_AS_DOUBLE(value);
     std::uint64_t bits;
     std::memcpy(&bits, &number, sizeof bits);
     append_raw(out, key, ArgType::kFloat, bits);
   } else if (PyUnicode_Check(value) || PyBytes_Check(value)) {
-    PyObject* held = nullptr;
+    Ref held;
     append_bytes(out, key, ArgType::kString, text_of(value, held));
-    Py_XDECREF(held);
   } else if (value == Py_None) {
     append_raw(out, key, ArgType::kNull, 0);
   } else if (is_container(value)) {
     std::string json;
-    if (Json(json).value(value, 0)) {
+    if (JsonWriter(json).value(value, 0)) {
       append_bytes(out, key, ArgType::kJson, json);
     } else {
       append_bytes(out, key, ArgType::kString, type_name(value));
     }
-  } else if (PyObject* plain = plain_value(value)) {
-    append_value(out, key, plain);
-    Py_DECREF(plain);
+  } else if (const Ref plain = plain_value(value)) {
+    append_value(out, key, plain.get());
   } else {
     append_bytes(out, key, ArgType::kString, type_name(value));
   }
@@ -361,41 +349,38 @@ void append_value(std::string& out, std::uint32_t key, PyObject* value) {
 
 }  // namespace
 
-std::string_view text_of(PyObject* object, PyObject*& held) {
-  held = nullptr;
+std::string_view text_of(PyObject* object, Ref& held) {
+  held.reset();
   if (PyUnicode_Check(object)) {
     Py_ssize_t size = 0;
     const char* text = PyUnicode_AsUTF8AndSize(object, &size);
     if (text != nullptr) return {text, static_cast<std::size_t>(size)};
     PyErr_Clear();
-    held = PyUnicode_AsEncodedString(object, "utf-8", "surrogateescape");
-    if (held == nullptr) {
+    held = Ref(PyUnicode_AsEncodedString(object, "utf-8", "surrogateescape"));
+    if (!held) {
       PyErr_Clear();
-      held = PyUnicode_AsEncodedString(object, "utf-8", "backslashreplace");
+      held = Ref(PyUnicode_AsEncodedString(object, "utf-8", "backslashreplace"));
     }
   } else if (PyBytes_Check(object)) {
-    Py_INCREF(object);
-    held = object;
+    held = Ref::borrow(object);
   }
-  if (held == nullptr) {
+  if (!held) {
     PyErr_Clear();
     return {};
   }
-  return {PyBytes_AS_STRING(held), static_cast<std::size_t>(PyBytes_GET_SIZE(held))};
+  return {PyBytes_AS_STRING(held.get()), static_cast<std::size_t>(PyBytes_GET_SIZE(held.get()))};
 }
 
-std::string words_for(PyObject* value) {
-  PyObject* held = nullptr;
-  std::string words;
+std::string display_text(PyObject* value) {
   if (PyUnicode_Check(value) || PyBytes_Check(value)) {
-    words = text_of(value, held);
-    Py_XDECREF(held);
-    return words;
+    Ref held;
+    return std::string(text_of(value, held));
   }
-  if (!Json(words).value(value, 0)) return type_name(value);
-  // What has no JSON of its own is a string there; here it needs no quotes.
-  if (words.size() >= 2 && words.front() == '"') words = words.substr(1, words.size() - 2);
-  return words;
+  std::string json;
+  if (!JsonWriter(json).value(value, 0)) return type_name(value);
+  // A value without a JSON form of its own is a string there; here it needs no quotes.
+  if (json.size() >= 2 && json.front() == '"') json = json.substr(1, json.size() - 2);
+  return json;
 }
 
 void append_argument(std::string& out, PyObject* key, PyObject* value) {
@@ -438,11 +423,10 @@ void append_dict(std::string& out, PyObject* dict) {
         PyLong_CheckExact(PyTuple_GET_ITEM(value, 0))) {
       value = PyTuple_GET_ITEM(value, 1);
     }
-    Py_INCREF(key);
-    Py_INCREF(value);
+    // Converting a foreign scalar may run code that changes the dict.
+    const Ref held_key = Ref::borrow(key);
+    const Ref held_value = Ref::borrow(value);
     append_argument(out, key, value);
-    Py_DECREF(key);
-    Py_DECREF(value);
   }
 }
 

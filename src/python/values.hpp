@@ -1,37 +1,23 @@
-// Python values as arguments of an event, in the form of the record. Never raises, and never runs a
-// user's code: an annotation must not break, or slow down, the program that it describes.
+// Python values as arguments of an event, encoded as the record holds them. Never raises, and never
+// runs a user's code: an annotation must not break, or slow down, the program that it describes.
+// Called by every other file of the extension, on the thread that runs Python code, with the GIL.
 #pragma once
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include <string>
 #include <string_view>
+
+#include "python/support/ref.hpp"
 
 namespace dft::python {
 
 // The bytes of a str or of bytes; undecodable file names as the bytes that they were. `held` keeps
-// them alive, and is the caller's to release. Empty for anything else.
-std::string_view text_of(PyObject* object, PyObject*& held);
+// them alive. Empty for anything else.
+std::string_view text_of(PyObject* object, Ref& held);
 
-// A new reference to a plain Python value for one of the few foreign types that are known to be
-// cheap and safe to ask (scalars of numpy and torch, paths, tags); nullptr for all others.
-PyObject* plain_value(PyObject* object);
-// A value in words: text as it is, anything else as JSON.
-std::string words_for(PyObject* value);
-
-// An exception that is on its way, put aside while something else is looked up.
-class KeepError {
- public:
-  KeepError() { PyErr_Fetch(&type_, &value_, &traceback_); }
-  ~KeepError() { PyErr_Restore(type_, value_, traceback_); }
-  KeepError(const KeepError&) = delete;
-  KeepError& operator=(const KeepError&) = delete;
-
- private:
-  PyObject* type_;
-  PyObject* value_;
-  PyObject* traceback_;
-};
+// A plain Python value for one of the few foreign types that are known to be cheap and safe to
+// convert (scalars of numpy and torch, paths, tags); empty for all others.
+Ref plain_value(PyObject* object);
+// A value as text: a str or bytes as it is, anything else as JSON.
+std::string display_text(PyObject* value);
 
 // Appends `key` and `value`. A key that is no str is shown as a number or by its type.
 void append_argument(std::string& out, PyObject* key, PyObject* value);
