@@ -124,9 +124,9 @@ PyObject* py_view(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
 }  // namespace
 
 PyMethodDef kExportMethods[] = {
-    {"export", plain(py_export), METH_VARARGS | METH_KEYWORDS,
+    {"export", as_method(py_export), METH_VARARGS | METH_KEYWORDS,
      "Writes a trace as chrome, perfetto or speedscope."},
-    {"view", plain(py_view), METH_VARARGS | METH_KEYWORDS,
+    {"view", as_method(py_view), METH_VARARGS | METH_KEYWORDS,
      "Writes Chrome JSON of a part of a trace, for a viewer; to None, counts it."},
     {nullptr, nullptr, 0, nullptr},
 };

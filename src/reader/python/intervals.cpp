@@ -144,7 +144,7 @@ PyObject* py_longs_stream(PyObject* /*module*/, PyObject* holder) {
 }  // namespace
 
 PyMethodDef kIntervalMethods[] = {
-    {"sweep", plain(py_sweep), METH_VARARGS | METH_KEYWORDS,
+    {"sweep", as_method(py_sweep), METH_VARARGS | METH_KEYWORDS,
      "How long which lanes were open at once, a handle for longs_stream; and when those of "
      "`gather` "
      "were open in any process, packed, by lane."},

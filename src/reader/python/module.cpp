@@ -66,13 +66,10 @@ PyModuleDef kModule = {
 
 PyMODINIT_FUNC PyInit__reader() {
   using namespace dft::reader::python;  // NOLINT(google-build-using-namespace)
-  PyObject* module = PyModule_Create(&kModule);
+  Ref module(PyModule_Create(&kModule));
   for (PyMethodDef* methods :
        {kSummaryMethods, kTableMethods, kExportMethods, kIntervalMethods, kMergeMethods}) {
-    if (module != nullptr && PyModule_AddFunctions(module, methods) != 0) {
-      Py_DECREF(module);
-      return nullptr;
-    }
+    if (module && PyModule_AddFunctions(module.get(), methods) != 0) return nullptr;
   }
-  return module;
+  return module.release();
 }

@@ -50,8 +50,7 @@ PyObject* process_tuple(const ProcessRow& process, PyObject* host) {
   const auto add = [&](PyObject* value) { PyTuple_SET_ITEM(out.get(), at++, checked(value)); };
   add(number(process.file));
   add(integer(process.pid));
-  Py_INCREF(host);
-  add(host);
+  add(new_reference(host));
   add(text(said.rank));
   add(text(said.name));
   add(text(said.command));
@@ -195,7 +194,7 @@ PyObject* py_summarise(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
 }  // namespace
 
 PyMethodDef kSummaryMethods[] = {
-    {"summarise", plain(py_summarise), METH_VARARGS | METH_KEYWORDS,
+    {"summarise", as_method(py_summarise), METH_VARARGS | METH_KEYWORDS,
      "Statistics of trace files, by name, process and path, and what was damaged."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -1,5 +1,6 @@
-// What the files of the extension share: references, dictionaries, running without the lock.
-// Included by python*.cpp alone.
+// What the files of dftracer._reader share: building dictionaries, running without the GIL, and
+// turning C++ exceptions into Python errors. Included by the files of this folder alone; everything
+// but the work that run() starts happens on the calling thread, with the GIL.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -15,35 +16,15 @@
 #include <thread>
 #include <vector>
 
+#include "python/support/ref.hpp"
+#include "python/support/type.hpp"
 #include "reader/input/scan.hpp"
 
 namespace dft::reader::python {
 
-// Owns a reference.
-class Ref {
- public:
-  explicit Ref(PyObject* object = nullptr) : object_(object) {}
-  ~Ref() { Py_XDECREF(object_); }
-  Ref(Ref&& other) noexcept : object_(other.release()) {}
-  Ref(const Ref&) = delete;
-  Ref& operator=(const Ref&) = delete;
-  Ref& operator=(Ref&& other) noexcept {
-    PyObject* mine = object_;
-    object_ = other.release();
-    Py_XDECREF(mine);
-    return *this;
-  }
-  [[nodiscard]] PyObject* get() const { return object_; }
-  PyObject* release() {
-    PyObject* object = object_;
-    object_ = nullptr;
-    return object;
-  }
-  explicit operator bool() const { return object_ != nullptr; }
-
- private:
-  PyObject* object_;
-};
+using dft::python::as_method;
+using dft::python::new_reference;
+using dft::python::Ref;
 
 // A Python error is set.
 struct PythonError : std::exception {};
@@ -93,8 +74,8 @@ inline std::vector<std::string> paths_from(PyObject* object) {
   return out;
 }
 
-// Runs the work on a thread of its own, without the lock, and looks for signals meanwhile. The
-// callable `progress`, if it is one, is told the bytes read.
+// Runs the work on a thread of its own, without the GIL, and checks for signals meanwhile. Calls
+// `progress`, if it is not None, with the number of bytes read.
 inline void run(PyObject* progress, const std::function<void(Control&)>& work) {
   Control control;
   std::exception_ptr failure;
@@ -228,11 +209,6 @@ inline PyObject* guarded(Work&& work) {
     PyErr_SetString(PyExc_OSError, problem.what());
   }
   return nullptr;
-}
-
-template <typename F>
-PyCFunction plain(F function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
 // writing.cpp

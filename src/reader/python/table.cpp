@@ -168,13 +168,13 @@ PyObject* py_columns(PyObject* /*module*/, PyObject* /*unused*/) {
 }  // namespace
 
 PyMethodDef kTableMethods[] = {
-    {"stream", plain(py_stream), METH_VARARGS | METH_KEYWORDS,
+    {"stream", as_method(py_stream), METH_VARARGS | METH_KEYWORDS,
      "An Arrow stream of the events, and a handle for stream_result."},
     {"stream_result", py_stream_result, METH_O,
      "What a stream read; None until it has been read to its end."},
     {"stream_words", py_stream_words, METH_VARARGS,
      "The texts of a coded column of a stream that was read to its end; for longs_stream."},
-    {"schema", plain(py_schema), METH_VARARGS | METH_KEYWORDS, "The Arrow schema of the events."},
+    {"schema", as_method(py_schema), METH_VARARGS | METH_KEYWORDS, "The Arrow schema of the events."},
     {"columns", py_columns, METH_NOARGS, "The names of all columns, in their order."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -189,13 +189,13 @@ PyObject* py_copy(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
 }  // namespace
 
 PyMethodDef kMergeMethods[] = {
-    {"merge", plain(py_merge), METH_VARARGS | METH_KEYWORDS,
+    {"merge", as_method(py_merge), METH_VARARGS | METH_KEYWORDS,
      "Merges traces into one file; says what went in and what came out."},
-    {"split", plain(py_split), METH_VARARGS | METH_KEYWORDS,
+    {"split", as_method(py_split), METH_VARARGS | METH_KEYWORDS,
      "Cuts traces into pieces that open alone."},
-    {"clocks", plain(py_clocks), METH_VARARGS | METH_KEYWORDS,
+    {"clocks", as_method(py_clocks), METH_VARARGS | METH_KEYWORDS,
      "How far the clocks of hosts differ, and what a merge would take from their times."},
-    {"copy", plain(py_copy), METH_VARARGS | METH_KEYWORDS,
+    {"copy", as_method(py_copy), METH_VARARGS | METH_KEYWORDS,
      "Writes the records of a trace to a file that is whole, and reads it again."},
     {nullptr, nullptr, 0, nullptr},
 };
