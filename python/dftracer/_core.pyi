@@ -63,6 +63,13 @@ class Node:
     def _forget(self, key: str, /) -> None: ...
     def _values(self) -> dict[str, Any]: ...
 
+# What a call of a function yields: the argument `kind` of Function.
+KIND_PLAIN: int
+KIND_GENERATOR: int
+KIND_COROUTINE: int
+KIND_ASYNC_GENERATOR: int
+KIND_ITERABLE_COROUTINE: int
+
 @type_check_only
 class _Wrapper:
     __wrapped__: Any
@@ -135,7 +142,7 @@ class Op:
     ) -> Self: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-def _asked(of: Node = ..., now: Node = ...) -> None: ...
+def _asked(compiled: Node = ..., current: Node = ...) -> None: ...
 
 @final
 class Region:

@@ -6,10 +6,34 @@ from dftracer.python._switch import ON
 
 TYPE_CHECKING = False
 if TYPE_CHECKING or ON:
-    from dftracer._core import Callable, CallableObject, Function, Iter, Node
+    from dftracer._core import (
+        KIND_ASYNC_GENERATOR,
+        KIND_COROUTINE,
+        KIND_GENERATOR,
+        KIND_ITERABLE_COROUTINE,
+        KIND_PLAIN,
+        Callable,
+        CallableObject,
+        Function,
+        Iter,
+        Node,
+    )
 else:
     from dftracer.python._off import Function, Iter, Node
 
     Callable = CallableObject = Function
+    KIND_PLAIN = KIND_GENERATOR = KIND_COROUTINE = KIND_ASYNC_GENERATOR = 0
+    KIND_ITERABLE_COROUTINE = 0
 
-__all__ = ["Callable", "CallableObject", "Function", "Iter", "Node"]
+__all__ = [
+    "KIND_ASYNC_GENERATOR",
+    "KIND_COROUTINE",
+    "KIND_GENERATOR",
+    "KIND_ITERABLE_COROUTINE",
+    "KIND_PLAIN",
+    "Callable",
+    "CallableObject",
+    "Function",
+    "Iter",
+    "Node",
+]

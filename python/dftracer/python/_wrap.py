@@ -7,7 +7,17 @@ import sys
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
-from dftracer.python._engine import Callable, CallableObject, Function, Node
+from dftracer.python._engine import (
+    KIND_ASYNC_GENERATOR,
+    KIND_COROUTINE,
+    KIND_GENERATOR,
+    KIND_ITERABLE_COROUTINE,
+    KIND_PLAIN,
+    Callable,
+    CallableObject,
+    Function,
+    Node,
+)
 
 __all__ = ["Capture", "recorded"]
 
@@ -20,10 +30,10 @@ _COROUTINE = 0x80
 _ITERABLE_COROUTINE = 0x100
 _ASYNC_GENERATOR = 0x200
 _KINDS = (
-    (_ASYNC_GENERATOR, 3),
-    (_COROUTINE, 2),
-    (_ITERABLE_COROUTINE, 4),
-    (_GENERATOR, 1),
+    (_ASYNC_GENERATOR, KIND_ASYNC_GENERATOR),
+    (_COROUTINE, KIND_COROUTINE),
+    (_ITERABLE_COROUTINE, KIND_ITERABLE_COROUTINE),
+    (_GENERATOR, KIND_GENERATOR),
 )
 
 
@@ -52,7 +62,7 @@ def _code_flags(target: Any) -> int:
 
 def _kind(target: Any) -> int:
     flags = _code_flags(target)
-    return next((kind for bits, kind in _KINDS if flags & bits), 0)
+    return next((kind for bits, kind in _KINDS if flags & bits), KIND_PLAIN)
 
 
 def _callable(node: Node, target: Any, name: str | None, capture: Capture | None) -> Any:
