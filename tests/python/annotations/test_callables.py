@@ -36,7 +36,7 @@ def test_switched_off_the_same_holds(themes: Themes, program: str) -> None:
 def test_nothing_leaks(tmp_path: Path) -> None:
     done = run(sys.executable, HERE / "programs" / "leaks.py", cwd=tmp_path)
     found = json.loads(done.stdout)
-    assert list(found) == ["calls", "suspended", "regions", "nodes", "tasks"]
+    assert list(found) == ["calls", "suspended", "regions", "nodes", "graphs", "objects", "tasks"]
     assert not any(found.values()), found
 
 

@@ -11,9 +11,12 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dftracer import _core
 from dftracer.python import DFTracerAI, ai, dft_fn, dftracer
 
 node = DFTracerAI(cat="leaks", name="node")
+tracer = _core.Node()
+tracer._define("leaks", "tracer")
 argument, result, error = object(), object(), ValueError("x")
 
 
@@ -119,6 +122,39 @@ def nodes() -> None:
     dft_fn("a", "b", epoch=1).log(name="x")(lambda self: 1)(one)
 
 
+def graphs() -> None:
+    """Compiled graphs and their operations, as dynamo makes them, with their cycles."""
+    compiled = _core.Compiled(tracer)
+    graph = _core.Graph(compiled, lambda: False, True, "graph", {"k": "v"})
+    op = _core.Op(graph, call, False, "op", {"k": "v"}, "call", -1)
+    method = _core.Op(graph, "method", True, "op", {}, "method", 1)
+    with contextlib.suppress(RuntimeError):
+        graph(argument)
+    graph.set(call, lambda a: (op(a), method(one)))
+    assert graph(argument) == (result, result)
+    _core._asked(tracer, tracer)
+    graph(argument)
+    _core._asked()
+
+
+def objects() -> None:
+    """What integrations make: regions, batches, and the arguments that workers take over."""
+    _core.Region(tracer).end({"k": argument})
+    _core.Region(tracer).drop()
+    _core.Region(tracer)
+    batch = _core.Batch("leaks", "other", True)
+    thread, device = batch.thread(1), batch.device("device")
+    batch.add(thread, "event", 1, 9, {"k": argument})
+    batch.memory(thread, 2, 100, False)
+    batch.add(device, "event", 1, 9)
+    batch.finish()
+    for key, value in tracer._export():
+        tracer._adopt(key, value)
+    tracer.update(gone=argument)
+    tracer._forget("gone")
+    tracer._values()
+
+
 def tasks() -> None:
     """Contexts with arguments of their own."""
 
@@ -137,6 +173,8 @@ THEMES: dict[Callable[[], None], int] = {
     suspended: 10_000,
     regions: 10_000,
     nodes: 10_000,
+    graphs: 3_000,
+    objects: 3_000,
     tasks: 300,
 }
 
@@ -160,6 +198,7 @@ def growth(work: Callable[[], None], times: int) -> dict[str, int]:
         "result": result,
         "error": error,
         "node": node,
+        "tracer": tracer,
         "forward": ai.compute.forward,
         "call": call,
         "items": items,
