@@ -33,7 +33,7 @@ LOADED = "!!(window.app && app.trace && app.trace.engine && !app.isLoadingTrace)
 POSE = """
 (async () => {
   const found = await app.trace.engine.query(`
-    select ts, ts + dur as ends from slice where name = 'fetch' order by ts limit 3 offset 40`);
+    select ts, ts + dur as ends from slice where name = 'fetch' order by ts limit 3 offset 10`);
   const it = found.iter({ ts: 0n, ends: 0n });
   const begin = it.ts;
   it.next(); it.next();
@@ -98,7 +98,7 @@ def report_picture(where: Path, profile: Path) -> None:
 
 def timeline_picture(where: Path, profile: Path, trace: str, height: int) -> None:
     server = subprocess.Popen(
-        ["dftracer", "view", trace, "--no-browser", "--once"],
+        ["dftracer", "view", trace, "--to", "5", "--no-browser", "--once"],
         cwd=where,
         stdout=subprocess.PIPE,
         text=True,
