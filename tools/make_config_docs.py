@@ -21,22 +21,22 @@ INTRO = """\
 # Configuration
 
 Settings come from environment variables and, if `DFTRACER_CONFIGURATION` names one, from a YAML
-file. They are read once, when a process starts; children inherit the variables.
+file. A process reads them once, when it starts; its children inherit the variables.
 
-- **The variable wins over the file**, in both directions: `DFTRACER_ENABLE=0` switches off what the
-  file switches on. Only the data directories of both are added together.
-- **A switch is on** for `1`, `true`, `yes`, `on`, and **off** for `0`, `false`, `no`, `off` or an
-  empty value, in upper or lower case. Of every other setting, an empty value means the default.
-- **What is not understood is reported and left out**, in one line on the standard error stream (or
-  in the file of `DFTRACER_LOG_PATH`); the program and its trace go on. That includes names that are
-  not settings: a misspelt variable is named, with the one that was probably meant. When tracing is
-  off nothing is reported, except that the value of `DFTRACER_ENABLE` itself makes no sense, or that
-  the YAML file that was named cannot be used.
-- A program that runs with the rights of another user (set-user-ID and the like) ignores all of
-  this, and is not traced.
-- What `DFTRACER_DATA_DIR` and the switches of I/O calls do is told in
-  [interception.md](interception.md). A preloaded program finds the relative paths among its
-  variables made absolute, for its children; those in the YAML file stay as they are.
+- **A variable takes precedence over the file**, in both directions: `DFTRACER_ENABLE=0` switches
+  off what the file switches on. Only the data directories of both are combined.
+- **A switch is on** for `1`, `true`, `yes` and `on`, and **off** for `0`, `false`, `no`, `off` and
+  the empty value, in upper or lower case. For every other setting, an empty value means the
+  default.
+- **Invalid settings are reported and ignored**, in one line on stderr (or in the file of
+  `DFTRACER_LOG_PATH`); the program and its trace continue. This includes unknown names: a misspelt
+  variable is reported with the one that was probably meant. While tracing is off, only an invalid
+  value of `DFTRACER_ENABLE` itself and an unusable YAML file are reported.
+- A program that runs with the privileges of another user (such as set-user-ID) ignores all settings
+  and is not traced.
+- [Interception](interception.md#file-filter) explains `DFTRACER_DATA_DIR` and the switches for I/O
+  calls. In a preloaded program, relative paths in these variables are made absolute for its
+  children; those in the YAML file stay as they are.
 
 ## The YAML file
 
@@ -57,14 +57,14 @@ internal:
   write_buffer_size: 524288
 ```
 
-Every key may be missing, `enable` too. An item of a list is one directory as it stands, even if
-there is a `:` in its name. A file of more than 1 MiB is not read; anchors, aliases and further
-documents in it are left out, with a line that says so.
+All keys are optional, including `enable`. Each item of a list is one directory, even if its name
+contains a `:`. A file larger than 1 MiB is not read. Anchors, aliases and further documents in it
+are ignored, with a line that says so.
 """
 
 NO_EFFECT = """\
-These are settings of other releases or builds. They may be set, so that existing job scripts work.
-When one asks for something, one line says that nothing happens and why.
+These are settings of other releases or builds, accepted so that existing job scripts work. If one
+of them requests something, one line says that nothing happens, and why.
 """
 
 
