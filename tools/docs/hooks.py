@@ -136,25 +136,32 @@ def titled(entry: str) -> dict[str, str]:
     return {title[1].replace("`", "") if title else entry: entry}
 
 
-def expand(nav: list[Any]) -> list[Any]:
-    """`- Decisions: adr/*` stands for all pages of that directory that the nav does not name."""
-    named = set(re.findall(r"[\w/-]+\.md", str(nav)))
+def reading_order(name: str) -> tuple[int, str]:
+    """The index and the glossary first, then the pages that walk through the code."""
+    stem = posixpath.basename(name).removesuffix(".md")
+    first = ("index", "README", "glossary")
+    if stem in first:
+        return first.index(stem), stem
+    return 3 if stem.startswith("life-of-an") else 4 if stem.startswith("life-of") else 5, stem
+
+
+def expand(nav: list[Any], named: set[str]) -> list[Any]:
+    """`adr/*` stands for all pages of that directory that the nav does not name."""
     made: list[Any] = []
     for item in nav:
         if isinstance(item, dict):
             key, value = next(iter(item.items()))
-            made.append({key: expand(value) if isinstance(value, list) else value})
+            made.append({key: expand(value, named) if isinstance(value, list) else value})
         elif item.endswith("/*"):
-            pages = sorted(DOCS.glob(f"{item[:-1]}*.md"))
-            names = [page.relative_to(DOCS).as_posix() for page in pages]
-            made += [titled(name) for name in names if name not in named]
+            pages = [page.relative_to(DOCS).as_posix() for page in DOCS.glob(f"{item[:-1]}*.md")]
+            made += [titled(name) for name in sorted(pages, key=reading_order) if name not in named]
         else:
             made.append(item)
     return made
 
 
 def on_config(config: Any) -> Any:
-    config.nav = expand(config.nav)
+    config.nav = expand(config.nav, set(re.findall(r"[\w/-]+\.md", str(config.nav))))
     return config
 
 
