@@ -98,6 +98,8 @@ SENTENCES = {
     "Node.name": "The name of the events.",
     "Node.cat": "The category of the events.",
     "Node.enabled": "Whether events are recorded.",
+    "dft_fn.__call__": "`@x` on a function is the same as `@x.log`.",
+    "TraceHandler.__call__": "Write the events of a profiler into the trace.",
     "Node.__enter__": "Begin an event: `with node:` records one event per entry.",
     "Node.start": "Begin an event by hand. With `metadata=True`, write the time at once as a `CM` "
     "record and begin no event.",
@@ -256,7 +258,7 @@ def methods(node: ast.ClassDef) -> dict[str, ast.FunctionDef]:
         statement.name: statement
         for statement in node.body
         if isinstance(statement, ast.FunctionDef)
-        and (not statement.name.startswith("_") or statement.name == "__enter__")
+        and (not statement.name.startswith("_") or statement.name in ("__enter__", "__call__"))
     }
 
 
@@ -275,6 +277,8 @@ def member_entries(name: str, node: ast.ClassDef) -> list[Entry]:
         decorators = [ast.unparse(d) for d in method.decorator_list]
         if key == "__enter__":
             shown = f"with {name}(...):" if name == "dft_fn" else "with node:"
+        elif key == "__call__":
+            shown = signature("node" if name in NODES else "handler", method, method=True)
         elif "property" in decorators:
             result = f": {ast.unparse(method.returns)}" if method.returns is not None else ""
             shown = f"{key}{result}"
@@ -344,22 +348,25 @@ def chapters() -> list[tuple[str, str, list[Entry]]]:
     return made
 
 
+def flat(one: Entry) -> str:
+    """A signature in one line, for a table."""
+    text = " ".join(one.signature.split()).replace("( ", "(").replace(", )", ")")
+    return text.replace("|", "\\|")
+
+
 def first_paragraph(text: str) -> str:
     return " ".join(text.split("\n\n")[0].split())
+
+
+HEADINGS = {"__enter__": "with", "__call__": "call"}
 
 
 def section(one: Entry, level: str) -> list[str]:
     lines = [f"{level} `{one.name}`", "", "```python", one.signature, "```", "", one.text, ""]
     for member in one.members:
-        lines += (
-            [f"{level}# `{one.name}.{member.name}`", ""]
-            if member.name != "__enter__"
-            else [
-                f"{level}# `with`",
-                "",
-            ]
-        )
-        lines += ["```python", member.signature, "```", "", member.text, ""]
+        heading = HEADINGS.get(member.name, f"{one.name}.{member.name}")
+        lines += [f"{level}# `{heading}`", "", "```python", member.signature, "```", ""]
+        lines += [member.text, ""]
     return lines
 
 
@@ -377,7 +384,7 @@ def make_page() -> str:
                 "| name | meaning |",
                 "| --- | --- |",
             ]
-            lines += [f"| `{e.name}` | {first_paragraph(e.text)} |" for e in entries]
+            lines += [f"| `{flat(e)}` | {first_paragraph(e.text)} |" for e in entries]
             continue
         lines += [f"`from {module} import {', '.join(e.name for e in entries)}`", ""]
         for one in entries:
