@@ -72,7 +72,7 @@ def _hint(node: DFTracerAI) -> None:
 
 
 class DFTracerAI(Node):
-    """One kind of event: its category `cat`, its `name`, and the arguments of its events."""
+    """One kind of event: its category and name, and the arguments that its events have."""
 
     _parent: DFTracerAI | None
     _children: dict[str, DFTracerAI]
@@ -115,7 +115,7 @@ class DFTracerAI(Node):
 
     @property
     def path(self) -> str:
-        """The path of the node, for messages."""
+        """The path of the node, such as `ai.compute.forward`."""
         way = self._way()
         return self.name if way is None else ".".join(("ai", *way))
 
@@ -148,8 +148,8 @@ class DFTracerAI(Node):
         enable: bool | None = None,
         args: Arguments | None = None,
     ) -> Any:
-        """`@node`: record every call. `node(...)`: the same event with its own switch and
-        arguments, as a decorator or a context manager."""
+        """`@node` records every call of a function. `node(...)` is the same event with a switch and
+        arguments of its own, as a decorator or context manager."""
         if fn is not None:
             if not ON:
                 return fn
@@ -200,20 +200,20 @@ class DFTracerAI(Node):
         iter_name: str | None = None,
         block_name: str | None = None,
     ) -> Iterator[T]:
-        """Iterate and record two events per item: NAME.iter, the wait for it, and NAME.block, the
-        loop body. Both count the items. For an item whose body was left by `break` or an
-        exception, they are NAME.iter.last and NAME.block.last."""
+        """Record two events per item: NAME.iter, the wait for it, and NAME.block, the loop body,
+        both with the number of the item as `count`. If `break` or an exception leaves the body,
+        they are named NAME.iter.last and NAME.block.last."""
         wait = text_of(iter_name or f"{self.name}.iter") if include_iter else None
         body = text_of(block_name or f"{self.name}.block") if include_block else None
         return Iter(self, iterator, wait, body, "count")
 
     @property
     def init(self) -> DFTracerAI:
-        """Initialisation of the node: `@node.init` on a constructor, or `with node.init:`."""
+        """The child for initialization: `@node.init` on a constructor, `with node.init:`."""
         return self.derive("init")
 
     def derive(self, name: str) -> DFTracerAI:
-        """The child NAME.`name`, created on first use."""
+        """The child named NAME.`name`, created at its first use."""
         name = text_of(name)
         known = self._children.get(name)
         if known is not None:
@@ -243,19 +243,19 @@ class DFTracerAI(Node):
     # ---- Explicit calls --------------------------------------------------------------------------
 
     def get_time(self) -> int:
-        """The time of the trace's clock in microseconds; 0 while nothing is recorded."""
+        """The time in the unit of events, microseconds by default; 0 while nothing is recorded."""
         from dftracer.python.logger import dftracer
 
         return dftracer.get_instance().get_time()
 
     def create_children(self, names: Mapping[str, str]) -> None:
-        """Create a child for each entry: attribute of this node, name of its events."""
+        """Create a child per entry: an attribute of this node, and the name of its events."""
         for key, name in names.items():
             setattr(self, key, self._child(key, text_of(name), DFTracerAI))
 
     @property
     def profiler(self) -> dft_fn:
-        """This node as a dft_fn, with its decorators."""
+        """This node as a `dft_fn`, with its decorators."""
         if self._profiler is None:
             from dftracer.python.function import NodeFunction
 

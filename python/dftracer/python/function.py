@@ -64,7 +64,7 @@ def _parameters(target: Any) -> Capture:
 
 
 class dft_fn(Node, Looked):
-    """Events of category `cat`: a decorator for functions, and a context manager."""
+    """Events of category `cat`: decorates functions, and is a context manager itself."""
 
     def __init__(
         self,
@@ -90,8 +90,8 @@ class dft_fn(Node, Looked):
     @overload
     def log(self, func: None = ..., name: str | None = ...) -> Decorator: ...
     def log(self, func: Any = None, name: str | None = None) -> Any:
-        """Record calls under `name` (default: that of the function). Parameters and attributes of
-        `self` named epoch, step, image_idx or image_size become arguments of the event."""
+        """Record each call, named `name` or after the function. Parameters named epoch, step,
+        image_idx and image_size, and attributes of `self` with these names, are recorded too."""
         return self._decorate(func, name, _with_attributes)
 
     @overload
@@ -99,7 +99,7 @@ class dft_fn(Node, Looked):
     @overload
     def log_init(self, init: None = ..., name: str | None = ...) -> Decorator: ...
     def log_init(self, init: Any = None, name: str | None = None) -> Any:
-        """The same for a constructor: only its parameters are captured."""
+        """The same for a constructor: only its parameters are recorded."""
         return self._decorate(init, name, _parameters)
 
     @overload
@@ -107,7 +107,7 @@ class dft_fn(Node, Looked):
     @overload
     def log_static(self, func: None = ..., name: str | None = ...) -> Decorator: ...
     def log_static(self, func: Any = None, name: str | None = None) -> Any:
-        """The same for a static method, above or below @staticmethod; nothing is captured."""
+        """The same for a static method, above or below @staticmethod; without arguments."""
         return self._decorate(func, name, lambda target: [])
 
     def _decorate(self, target: Any, name: str | None, capture: Callable[[Any], Capture]) -> Any:
@@ -130,14 +130,14 @@ class dft_fn(Node, Looked):
     # ---- Loops, and explicit calls --------------------------------------------------------------
 
     def iter(self, func: Iterable[T], name: str = "loop", iter_name: str = "step") -> Iterator[T]:
-        """Iterate and record two events per item: NAME.iter, the wait for it, and NAME.yield, the
-        loop body, with the number of the item as `iter_name`."""
+        """Record two events per item: NAME.iter, the wait for it, and NAME.yield, the loop body,
+        with the number of the item as the argument `iter_name`."""
         name = text_of(name or "loop")
         key = text_of(iter_name or "step")
         return Iter(self, func, f"{name}.iter", f"{name}.yield", key, False)
 
     def log_metadata(self, key: str, value: Any) -> None:
-        """Record a key and a value for the whole process."""
+        """Record a key and a value as metadata of the process."""
         from dftracer.python.logger import dftracer
 
         dftracer.get_instance().log_metadata_event(key, value)

@@ -71,8 +71,9 @@ class dftracer:
     ) -> dftracer:
         """Start recording into `logfile` ("d/t.pfw" gives d/t.pfw.gz) and return the logger.
 
-        The default of `logfile` is DFTRACER_LOG_FILE. `data_dir` names the directories to record,
-        as a list or separated by ":". `process_id` is the rank of this process.
+        Without `logfile`, `DFTRACER_LOG_FILE` determines the path. `data_dir` names the
+        directories whose I/O is recorded, as a list or separated by ":". `process_id` is the rank
+        of this process.
         """
         log = dftracer.get_instance()
         if ON:
@@ -113,7 +114,7 @@ class dftracer:
         return dftracer._instance
 
     def get_time(self) -> int:
-        """The time of the trace's clock in microseconds; 0 while nothing is recorded."""
+        """The time in the unit of events, microseconds by default; 0 while nothing is recorded."""
         if not ON:
             return 0
         from dftracer import _core
@@ -121,15 +122,15 @@ class dftracer:
         return _core.time()
 
     def enter_event(self) -> None:
-        """Open a nesting level: events up to exit_event() are inside it. The first event logged
-        meanwhile becomes the outer event."""
+        """Open a nesting level: events up to `exit_event()` are inside it. The first event that is
+        logged at that level becomes the enclosing one."""
         if ON:
             from dftracer import _core
 
             _core.enter()
 
     def exit_event(self) -> None:
-        """Close the level that the last enter_event() opened."""
+        """Close the level that the last `enter_event()` opened."""
         if ON:
             from dftracer import _core
 
@@ -146,28 +147,28 @@ class dftracer:
         string_args: Arguments = None,
         relations: Any = None,
     ) -> None:
-        """Record one event that began at `start_time` (see get_time) and took `duration`."""
+        """Record one event that began at `start_time` (see `get_time`) and took `duration`."""
         if ON:
             from dftracer import _core
 
             _core.complete(name, cat, start_time, duration, int_args, float_args, string_args)
 
     def log_metadata_event(self, key: str, value: Any) -> None:
-        """Record a key and a value for the whole process."""
+        """Record a key and a value as metadata of the process."""
         if ON:
             from dftracer import _core
 
             _core.metadata(key, value)
 
     def flush(self) -> None:
-        """Write all events to the file and continue recording."""
+        """Write everything recorded so far to the file, and continue."""
         if ON:
             from dftracer import _core
 
             _core.flush()
 
     def finalize(self) -> None:
-        """Complete the file. Without this call, it is completed when the process ends."""
+        """Complete the file. Optional: the end of the process does the same."""
         if ON:
             from dftracer import _core
 
@@ -179,7 +180,7 @@ class dftracer:
     # ---- Names of newer releases --------------------------------------------------------------
 
     def get_config(self, key: str) -> str:
-        """The value of a DFTRACER_ variable, "" if it is not set."""
+        """The value of a `DFTRACER_` variable, "" if it is not set."""
         return os.environ.get(key, "")
 
     def set_app_metadata_int(self, key: str, value: int) -> None:
@@ -189,7 +190,7 @@ class dftracer:
         self.log_metadata_event(key, value)
 
     def mark_used(self, name: str) -> None:
-        """Accepted and ignored: the events show which parts were used."""
+        """Accepted for other releases; nothing is recorded."""
 
     def declare_entity(self, type: str, key: Any, store: Any = 0, uri: str = "") -> int:
         return 0
