@@ -103,7 +103,8 @@ def option_names(action: argparse.Action) -> str:
         if action.choices:
             value = "|".join(str(choice) for choice in action.choices)
         value = f" {value}" if action.nargs != "?" else f" [{value}]"
-    return "<br>".join(f"`{cell(name + value)}`" for name in reversed(action.option_strings))
+    names = reversed(action.option_strings)
+    return "<br>".join(f'<span class="nowrap">`{cell(name + value)}`</span>' for name in names)
 
 
 def options_table(parser: argparse.ArgumentParser) -> list[str]:
