@@ -8,6 +8,7 @@ Blocks of a page share one directory, empty at first, and run in their order:
 - `sh` and `bash` blocks run under `bash -euo pipefail`.
 - `c` and `cpp` blocks are saved, for the shell block below that compiles them; without one they are
   compiled alone.
+- A block in any other language that has a file name is saved under it.
 
 The file name is the `title="..."` of the fence, that of a comment `<!-- file: NAME -->`, a first
 line that is a comment with a file name, or the file that the next shell block names.
@@ -193,7 +194,11 @@ class Page:
         for at, block in enumerate(self.blocks):
             if block.note("written above") is not None:
                 self.compare(block)
-            if block.language not in PROGRAMS or block.reason is not None:
+            if block.reason is not None:
+                continue
+            if block.language not in PROGRAMS:
+                if block.name:
+                    self.save(block, self.directory, block.name)
                 continue
             if self.left_out(block):
                 self.skipped |= {block.name} - {""}
@@ -225,8 +230,7 @@ class Page:
                 where = self.scratch / f"block-{block.line}"
                 where.mkdir()
             name = block.name or f"block.{ENDINGS[block.language][0]}"
-            (where / name).parent.mkdir(parents=True, exist_ok=True)
-            (where / name).write_text(block.code, encoding="utf-8")
+            self.save(block, where, name)
             used = any(b.language in SHELL and b.reason is None and name in b.code for b in later)
             if block.name and used:
                 return
@@ -238,6 +242,10 @@ class Page:
                 found = counts[name]
                 wrong = f"{block}: {found} events {name!r}, not {count or 'one or more'}: {counts}"
                 assert found == count if count is not None else found > 0, wrong
+
+    def save(self, block: Block, where: Path, name: str) -> None:
+        (where / name).parent.mkdir(parents=True, exist_ok=True)
+        (where / name).write_text(block.code, encoding="utf-8")
 
     def alone(self, language: str, name: str) -> list[str]:
         if language == "python":

@@ -19,21 +19,22 @@ FRAGMENTS = {"text", "console", "json", "yaml", "ini", "sql", "toml", "diff", "d
 FRAGMENTS |= {"html", "mermaid", "ipython"}
 # What a machine that runs the tests may lack.
 REASONS = {
+    "depends on timing",
     "installs packages",
     "needs a GPU",
     "needs a browser",
-    "needs a container runtime",
-    "needs network",
     "needs another host",
-    "needs a parallel file system",
-    "needs Flux",
-    "needs Hugging Face",
-    "needs Lightning",
+    "needs Apptainer",
+    "needs Docker",
+    "needs Lustre",
     "needs MPI",
+    "needs network",
     "needs PBS",
+    "needs Podman",
+    "needs several nodes",
     "needs Slurm",
     "needs the repository",
-    "runs until it is stopped",
+    "needs the traces of a killed job",
 }
 PAGES = pages()
 ALL = {page: read_blocks(page) for page in PAGES}
