@@ -392,6 +392,6 @@ def test_a_rank_whose_fetches_alone_are_slow(tmp_path: Path) -> None:
 def test_every_rule_is_named_once_and_explained() -> None:
     names = [rule.name for rule in RULES]
     assert len(names) == len(set(names))
-    docs = Path(__file__).parents[2] / "docs" / "report.md"
+    docs = Path(__file__).parents[2] / "docs" / "reference" / "findings.md"
     text = docs.read_text()
     assert [name for name in names if f"`{name}`" not in text] == []
