@@ -41,7 +41,7 @@ say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench foreign cpython pythons trainers dlio)
+BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench foreign cpython pythons trainers dlio docs)
 .PHONY: $(BOOTSTRAPS)
 $(BOOTSTRAPS): bootstrap-%:
 	@tools/bootstrap.sh $*
@@ -106,7 +106,7 @@ test-python: bootstrap-test stage package
 	@$(PYTEST) -m "not long" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: bootstrap-test stage package ## The tests that `make test` leaves out (pytest's mark `long`)
+test-long: bootstrap-test bootstrap-docs stage package ## The tests that `make test` leaves out (pytest's mark `long`)
 	$(call say,long tests)
 	@$(PYTEST) -m long $(PYTEST_ARGS)
 
@@ -178,7 +178,7 @@ CHECK_BUILD := -DDFTRACER_WERROR=ON -DDFTRACER_BUILD_TESTS=ON -DDFTRACER_BUILD_F
   -DDFTRACER_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
 
 .PHONY: check
-check: bootstrap-test ## Format, lint, types and include arrows
+check: bootstrap-test bootstrap-docs ## Format, lint, types, include arrows and documents
 	$(call say,clang-format)
 	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(call say,include arrows)
@@ -187,8 +187,11 @@ check: bootstrap-test ## Format, lint, types and include arrows
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
 	$(call say,mypy)
 	@$(BIN)/mypy --strict python/dftracer
-	@if [ -f tools/make_config_docs.py ]; then $(BIN)/python tools/make_config_docs.py --check; fi
+	$(call say,documents)
+	@$(BIN)/python tools/make_config_docs.py --check
 	@$(BIN)/python tools/make_interception_docs.py --check
+	@$(BIN)/python tools/check_figures.py
+	@$(MKDOCS) --site-dir $(BUILD)/site-check
 	$(call say,warnings as errors)
 	$(call cmake_build,check,$(CHECK_BUILD))
 	$(call say,clang-tidy)
@@ -224,10 +227,16 @@ wheel: bootstrap-build ## Build a wheel into dist/
 	  --wheel-dir dist .
 	@ls -l dist
 
+# The reference is read from the sources, so no installed package can make it stale.
+MKDOCS = PYTHONPATH=python NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 .PHONY: docs
-docs: bootstrap-build ## Make the generated pages of docs/ again
-	@if [ -f tools/make_config_docs.py ]; then $(BIN)/python tools/make_config_docs.py; fi
+docs: bootstrap-docs ## Build the documentation site into build/site
+	@$(BIN)/python tools/make_config_docs.py
 	@$(BIN)/python tools/make_interception_docs.py
+	$(call say,documentation site)
+	@$(MKDOCS)
+	@echo "open build/site/index.html"
 
 .PHONY: clean
 clean: ## Remove build products (.venv stays)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares a machine for one level of work: build, demo (make demo), test (make test, make check), bench,
 # foreign (make test-foreign), cpython (make test-cpython), pythons (make test-pythons),
-# trainers (make test-trainers), dlio (make test-dlio).
+# trainers (make test-trainers), dlio (make test-dlio), docs (make docs).
 # System packages come from apt where that is permitted, Python packages (the dependency groups of
 # pyproject.toml) go into .venv. Finished levels are stamped, so that a second call neither takes time nor
 # needs a network.
@@ -17,11 +17,12 @@ pip_version=25.3
 optional_group=torch
 case $level in
     build) group=build optional_group= ;;
+    docs) group=docs optional_group= ;;
     demo) group=demo ;;
     test | bench | foreign | cpython | pythons | dlio) group=test ;;
     trainers) group=test optional_group=trainers ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|demo|test|bench|foreign|cpython|pythons|trainers|dlio]" >&2
+        echo "usage: tools/bootstrap.sh [build|demo|test|bench|foreign|cpython|pythons|trainers|dlio|docs]" >&2
         exit 2
         ;;
 esac
@@ -64,7 +65,7 @@ find_missing() {
     have_python_h || required+=(python3-dev)
     # Compiles once for the builds that share their flags: the library, the Python package, wheels.
     have_command ccache || optional+=(ccache)
-    [[ $level == build || $level == demo ]] && return
+    [[ $level == build || $level == demo || $level == docs ]] && return
     have_header doctest/doctest.h || required+=(doctest-dev)
     have_command pkg-config || required+=(pkg-config)
     have_command jq || optional+=(jq)
