@@ -150,8 +150,8 @@ class Annotations(Measures):
             )
 
         return [
-            row("CPU an event on the calling thread, bursts", calling),
-            row("CPU an event of all threads together, no pause", together),
+            row("CPU per event on the calling thread, bursts", calling),
+            row("CPU per event of all threads together, no pause", together),
         ]
 
     def memory_and_finalize(self) -> list[Row]:
@@ -263,7 +263,7 @@ class Annotations(Measures):
                 each[subject] = run.trace_bytes / run.figures["events"]
             sizes[name] = each
         for name, what in (
-            ("regular", "bytes an event, compressed, two arguments (a count and a constant)"),
+            ("regular", "bytes per event, compressed, two arguments (a count and a constant)"),
             ("random", "… the second argument random below 2^20"),
         ):
             peer = f"{sizes[name]['peer']:.1f}" if self.bench.has_peer else MISSING
@@ -283,7 +283,7 @@ class Annotations(Measures):
             values[str(level)] = {"bytes": each_bytes, "cpu_ns": each_cpu}
         rows.append(
             Row(
-                "… at level 0 / 1 / 2 / 3, no pause (ns of CPU an event)",
+                "… at level 0 / 1 / 2 / 3, no pause (ns of CPU per event)",
                 ours=" / ".join(levels),
                 values=values,
             )

@@ -213,7 +213,8 @@ class Interception(Measures):
 
         return [
             self.row(
-                "… from C on 1 / 2 threads, each with its own file: CPU a call, the read included",
+                "… from C on 1 / 2 threads, each with its own file: CPU per call, the read "
+                "included",
                 "≤ 1.3 x",
                 shown,
                 self.complete(alone) and self.complete(both) and ratio("ours") <= 1.3,

@@ -2,7 +2,7 @@
 """Measures `dftracer merge`: eight files, ten million events, two cores.
 
 python benchmarks/merging.py [--events N] [--files N] [--repeats N] [--perf]
-The bars: a million events a second, 300 MB at most.
+The bars: a million events per second, 300 MB at most.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ def main() -> int:
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             best = min(best, took)
-            print(f"{took:.2f} s, {cpu:.2f} s of processor, {cpu / events * 1e9:.0f} ns an event")
+            print(f"{took:.2f} s, {cpu:.2f} s of processor, {cpu / events * 1e9:.0f} ns per event")
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         rate = events / best
-        print(f"{rate / 1e6:.2f} M events a second (bar: {BAR_EVENTS / 1e6:g} M)")
+        print(f"{rate / 1e6:.2f} M events per second (bar: {BAR_EVENTS / 1e6:g} M)")
         print(f"{peak / 2**20:.0f} MB at most (bar: {BAR_MEMORY >> 20} MB)")
         return 0 if rate >= BAR_EVENTS and peak <= BAR_MEMORY else 1
     finally:

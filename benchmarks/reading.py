@@ -174,7 +174,7 @@ def measure(options: argparse.Namespace, scratch: Path) -> list[Row]:
             met=duckdb.seconds >= 4 * ours.seconds,
         ),
         Row(
-            "the same, events a second and core",
+            "the same, events per second and core",
             ">= 2.5 M",
             ours=f"{events / ours.cpu / 1e6:.2f} M",
             met=events / ours.cpu >= 2.5e6,

@@ -53,8 +53,8 @@ def main() -> int:
         size = sum(path.stat().st_size for path in Path(place).iterdir())
     count = len(prof.profiler.kineto_results.events())
     print(f"events {count:,}; resident before {before:.0f} MiB, at most {peak:.0f} MiB while they")
-    print(f"are recorded: x {peak / before:.2f}; {took / count * 1e6:.2f} us an event, ", end="")
-    print(f"CPU {used / count * 1e6:.2f} us; {size / count:.1f} bytes an event on disk")
+    print(f"are recorded: x {peak / before:.2f}; {took / count * 1e6:.2f} us per event, ", end="")
+    print(f"CPU {used / count * 1e6:.2f} us; {size / count:.1f} bytes per event on disk")
     if "--list" in sys.argv:
         reset_peak()
         began = time.perf_counter()

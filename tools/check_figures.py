@@ -26,7 +26,7 @@ FIGURES = {
     "event-instructions-peer": r"\| one event with two arguments, calling thread: instructions "
     rf"\|[^|]*\|[^|]*\|[^|]*\| {NUMBER} \|",
     "event-ns": rf"\| the same in time, in bursts [^|]*\|[^|]*\|[^|]*\| {NUMBER} ns",
-    "event-bytes": rf"\| bytes (?:an|per) event, compressed[^|]*\|[^|]*\|[^|]*\| {NUMBER} \|",
+    "event-bytes": rf"\| bytes per event, compressed[^|]*\|[^|]*\|[^|]*\| {NUMBER} \|",
     "start-ms": r"\| start and end of a traced program that does nothing "
     rf"\|[^|]*\|[^|]*\| \+ {NUMBER} ms",
     "read-ns": rf"\| a cached 4 KiB read, metadata on[^|]*\|[^|]*\|[^|]*\| \+ {NUMBER} ns",
