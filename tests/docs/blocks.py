@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from support.build import prefix
+from support.limits import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -43,7 +44,6 @@ ENDINGS = {"python": ("py",), "c": ("c",), "cpp": ("cpp", "cc", "cxx")}
 SHELL = ("sh", "bash")
 PROGRAMS = ("python", "c", "cpp", *SHELL)
 SLOW = re.compile(r"\b(torch|torchvision|lightning|transformers|tensorflow)\b")
-SECONDS = 900
 
 
 @dataclass
@@ -263,7 +263,7 @@ class Page:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            timeout=SECONDS,
+            timeout=HANG,
             check=False,
         )
         shown = f"{block} ended with {done.returncode}\n{block.code}\n{done.stdout[-3000:]}"

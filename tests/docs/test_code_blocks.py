@@ -56,6 +56,12 @@ def every_block() -> Iterator[Block]:
         yield from blocks
 
 
+def imported(page: str) -> set[str]:
+    """Which of the large packages the programs of a page need."""
+    code = "\n".join(b.code for b in ALL[page] if b.language == "python" and b.reason is None)
+    return set(re.findall(r"^\s*(?:import|from) (torch|lightning|transformers)\b", code, re.M))
+
+
 @pytest.mark.parametrize("page", QUICK)
 def test_blocks_run_when_pasted(page: str, tmp_path: Path) -> None:
     Page(page, tmp_path, with_long=False).run()
@@ -64,8 +70,9 @@ def test_blocks_run_when_pasted(page: str, tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("page", LONG)
 def test_blocks_with_heavy_imports_run_when_pasted(page: str, tmp_path: Path) -> None:
-    if importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
+    missing = [name for name in imported(page) if importlib.util.find_spec(name) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
     assert Page(page, tmp_path, with_long=True).run() > 0
 
 
