@@ -29,7 +29,7 @@ EXIT_CODES = """\
 | 0 | success |
 | 1 | a check failed: `doctor` found a problem, `--fail-if-slower` found the run slower, \
 or an operation failed |
-| 2 | wrong usage |
+| 2 | usage error |
 | 3 | a trace is damaged; the readable part was processed |
 | 125 | `run` only: nothing could be recorded |
 | 126 | `run` only: the program cannot be executed |
