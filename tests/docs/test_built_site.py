@@ -56,7 +56,7 @@ def test_search_works_from_disk(site: Path, tmp_path: Path) -> None:
         found = browser.wait_for(SEARCH)
         assert "findings.html?h=metadata+storm#metadata-storm" in found
         assert not [url for url in browser.requests if not url.startswith(("file:", "data:"))]
-        wide = "document.documentElement.scrollWidth <= innerWidth"
+        fits = "String(document.documentElement.scrollWidth <= innerWidth)"
         for page in ("performance", "interception", "reference/command-line"):
             browser.go((site / f"{page}.html").as_uri())
-            assert browser.evaluate(wide), page
+            assert browser.wait_for(f'document.readyState === "complete" && {fits}') == "true", page
