@@ -23,7 +23,7 @@ def test_a_plain_trace_becomes_a_compressed_one(tmp_path: Path, capsys: pytest.C
     assert out.stat().st_size * 15 < size
     assert not summarise_all([out]).damage.damaged
     words = capsys.readouterr().out
-    assert " before, " in words
+    assert " to 1)" in words
     assert " after" in words
 
 

@@ -85,7 +85,7 @@ def test_numbers_that_differ_are_an_error(
     [
         (["a.pfw", "-o", "out.txt"], 2, "must end with"),
         (["a.pfw", "-o", "nowhere/out.pfw"], 2, "no such directory"),
-        (["a.pfw", "-o", "a.pfw"], 2, "both read and written"),
+        (["a.pfw", "-o", "a.pfw"], 2, "both an input and the output"),
         (["-o", "out.pfw"], 2, "missing TRACE"),
         (["missing.pfw", "-o", "out.pfw"], 2, "no such file"),
         (["a.pfw", "-o", "out.pfw", "--threads", "-1"], 2, "is not a whole number"),

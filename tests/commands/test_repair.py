@@ -122,7 +122,7 @@ def test_strangers_in_a_directory_keep_nobody_from_being_mended(
     assert main(["recover", "--files", "--json", str(tmp_path)]) == 3
     found = capsys.readouterr()
     assert len(found.err.splitlines()) == 1
-    assert "notes.pfw: nothing in it" in found.err
+    assert "notes.pfw: contains no readable record" in found.err
     facts = [json.loads(row) for row in found.out.splitlines()]
     assert [one.get("mended") for one in facts] == [None, True]
     assert facts[1]["records"] == len(LINES) - 1

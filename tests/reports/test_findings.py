@@ -289,7 +289,7 @@ CASES = {
         {},
         [{"count": 999}, {"dur": 50}],
         1000 * 60,
-        ("1,000 calls of 1,000", "1,000 files", "stat 1,000", "most in /d/: 1,000 calls"),
+        ("1,000 of 1,000 I/O calls", "1,000 files", "stat 1,000", "most in /d/: 1,000 calls"),
     ),
     "random-access": Slow(
         jumps,

@@ -48,7 +48,7 @@ def test_the_command_and_its_formats(tmp_path: Path) -> None:
     assert frame["dur_ns"].sum() == sum(report.steps.column("dur_ns"))
     assert str(frame["rank"].dtype) == "Int64"
     assert "<table>" in report._repr_html_()
-    with pytest.raises(AttributeError, match="no 'nonsense'"):
+    with pytest.raises(AttributeError, match="no table 'nonsense'"):
         _ = report.nonsense
 
 

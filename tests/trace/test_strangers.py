@@ -183,4 +183,4 @@ def test_a_link_in_a_circle_does_not_hide_a_directory(tmp_path: Path, capsys: Ca
     assert seen.err.count("\n") == 1
     assert "loop.pfw: " in seen.err
     assert main(["stats", str(tmp_path / "loop.pfw")]) == 2
-    assert "leads to no file" in capsys.readouterr().err
+    assert "a broken symbolic link" in capsys.readouterr().err
