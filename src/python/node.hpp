@@ -76,7 +76,7 @@ void stop_counting_missed();
 [[nodiscard]] std::uint64_t missed_events();
 
 // The name of an event that is not its node's, with the node's category. Points into itself and
-// into the node, so it does not move, and whoever has one keeps the node alive.
+// into the node, so it does not move, and its owner keeps the node alive.
 class OwnNames {
  public:
   OwnNames(std::string_view name, const Node& node);

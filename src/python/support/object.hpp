@@ -5,7 +5,7 @@
 #include <Python.h>
 
 #include <cstddef>
-#include <type_traits>
+#include <cstdint>
 
 namespace dft::python {
 
@@ -25,8 +25,9 @@ inline PyObject* object_of(PyObject* object) { return object; }
 // The object that a state is inside of.
 template <class State>
 PyObject* object_of(State* state) {
-  char* const bytes = reinterpret_cast<char*>(const_cast<std::remove_const_t<State>*>(state));
-  return reinterpret_cast<PyObject*>(bytes - offsetof(Object<std::remove_const_t<State>>, state));
+  // By its number: the analyzer takes a pointer before the state for one out of bounds.
+  const auto address = reinterpret_cast<std::uintptr_t>(state);
+  return reinterpret_cast<PyObject*>(address - offsetof(Object<State>, state));
 }
 
 }  // namespace dft::python

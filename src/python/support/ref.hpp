@@ -27,12 +27,8 @@ class RefTo {
 
   RefTo(const RefTo& other) noexcept : RefTo(borrow(other.pointer_)) {}
   RefTo(RefTo&& other) noexcept : pointer_(other.release()) {}
-  RefTo& operator=(const RefTo& other) noexcept {
-    RefTo(other).swap(*this);
-    return *this;
-  }
-  RefTo& operator=(RefTo&& other) noexcept {
-    RefTo(std::move(other)).swap(*this);
+  RefTo& operator=(RefTo other) noexcept {
+    swap(other);
     return *this;
   }
   ~RefTo() {
