@@ -178,15 +178,17 @@ CHECK_BUILD := -DDFTRACER_WERROR=ON -DDFTRACER_BUILD_TESTS=ON -DDFTRACER_BUILD_F
   -DDFTRACER_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
 
 .PHONY: check
-check: bootstrap-test bootstrap-docs ## Format, lint, types, include arrows and documents
+check: bootstrap-test bootstrap-docs package ## Format, lint, types, include arrows and documents
 	$(call say,clang-format)
 	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
-	$(call say,include arrows)
+	$(call say,include and import arrows)
 	@$(BIN)/python tools/check_includes.py
+	@$(BIN)/python tools/check_imports.py
 	$(call say,ruff)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
 	$(call say,mypy)
 	@$(BIN)/mypy --strict python/dftracer
+	@MYPYPATH=python $(BIN)/python -m mypy.stubtest dftracer._core dftracer._reader
 	$(call say,documents)
 	@$(BIN)/python tools/make_config_docs.py --check
 	@$(BIN)/python tools/make_interception_docs.py --check

@@ -64,7 +64,7 @@ LOCKS = "'flock', 'lockf', 'lockf64'"
 LOCK_COMMANDS = "5, 6, 7, 12, 13, 14, 36, 37, 38"
 # Bytes of a transfer below which latency dominates its cost.
 SMALL = 16 << 10
-SYNCS = ("fsync", "fdatasync", "msync", "syncfs", "sync_file_range", "sync")
+SYNCS = tuple(name for name, role, *_ in _reader.calls() if role == "sync")
 # Added to the code of a name for the lifetimes of generators.
 LIFE = 1 << 30
 

@@ -67,7 +67,6 @@ struct JsonField {
   [[nodiscard]] bool is_name() const { return is_string() || is_whole(); }
 };
 
-using Field = JsonField;  // the name in stats/call_bytes
 
 [[nodiscard]] bool is_ascii(std::string_view text);
 

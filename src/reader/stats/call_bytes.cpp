@@ -16,9 +16,9 @@ struct Lengths {
   bool failed = false;
 };
 
-Lengths lengths_of(std::span<const Field> args) {
+Lengths lengths_of(std::span<const JsonField> args) {
   Lengths lengths;
-  for (const Field& field : args) {
+  for (const JsonField& field : args) {
     if (is(field.key, "ret")) {
       lengths.has_ret = integer_of(field, lengths.ret);
     } else if (is(field.key, "ret_len")) {
@@ -63,7 +63,7 @@ std::int64_t length_of(Measure measure, const Lengths& lengths) {
 
 }  // namespace
 
-Moved moved_bytes(const Call& call, std::span<const Field> args) {
+Moved moved_bytes(const Call& call, std::span<const JsonField> args) {
   if (!moves(call.role)) return {};
   const Lengths lengths = lengths_of(args);
   if (lengths.failed) return {};
@@ -80,9 +80,9 @@ Moved moved_bytes(const Call& call, std::span<const Field> args) {
           length >= 0};
 }
 
-std::uint64_t mapped_bytes(std::span<const Field> args) {
+std::uint64_t mapped_bytes(std::span<const JsonField> args) {
   std::int64_t length = 0;
-  for (const Field& field : args) {
+  for (const JsonField& field : args) {
     if (is(field.key, "errno")) return 0;
     if (is(field.key, "length")) integer_of(field, length);
   }

@@ -21,9 +21,9 @@ struct Moved {
   std::uint64_t written = 0;
   bool known = true;
 };
-Moved moved_bytes(const Call& call, std::span<const Field> args);
+Moved moved_bytes(const Call& call, std::span<const JsonField> args);
 // Bytes of a file that the call of role kMap made part of the program's memory.
-std::uint64_t mapped_bytes(std::span<const Field> args);
+std::uint64_t mapped_bytes(std::span<const JsonField> args);
 
 // What the kernel names and is no file, and terminals: who reads there waits for another process.
 // The same as no_file() of reports/sql/vocabulary.sql.
