@@ -67,7 +67,6 @@ struct JsonField {
   [[nodiscard]] bool is_name() const { return is_string() || is_whole(); }
 };
 
-
 [[nodiscard]] bool is_ascii(std::string_view text);
 
 // The first quote, backslash or control character at or after p.

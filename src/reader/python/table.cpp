@@ -174,7 +174,8 @@ PyMethodDef kTableMethods[] = {
      "What a stream read; None until it has been read to its end."},
     {"stream_words", py_stream_words, METH_VARARGS,
      "The texts of a coded column of a stream that was read to its end; for longs_stream."},
-    {"schema", as_method(py_schema), METH_VARARGS | METH_KEYWORDS, "The Arrow schema of the events."},
+    {"schema", as_method(py_schema), METH_VARARGS | METH_KEYWORDS,
+     "The Arrow schema of the events."},
     {"columns", py_columns, METH_NOARGS, "The names of all columns, in their order."},
     {nullptr, nullptr, 0, nullptr},
 };
