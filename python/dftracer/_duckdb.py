@@ -30,7 +30,9 @@ def connect(*, ordered: bool = True) -> duckdb.DuckDBPyConnection:
         raise DFTracerError(INSTALL, exit_code=1) from None
     connection = duckdb.connect()
     # DuckDB prints it to stdout if Python is interactive, as it is with -c.
-    connection.execute("set enable_progress_bar = false")
+    # In Jupyter without ipywidgets it refuses the setting, and has no bar.
+    with contextlib.suppress(duckdb.Error):
+        connection.execute("set enable_progress_bar = false")
     if not ordered:
         connection.execute("set preserve_insertion_order = false")
     return connection

@@ -82,6 +82,13 @@ def test_first_steps_of_epochs_and_faster_ranks_do_not_count() -> None:
     assert times[0] == longest
 
 
+def test_a_part_of_one_step_has_no_interval_and_no_verdict() -> None:
+    """A checkpoint at the end of a run was "slower, +204 to +204 %"."""
+    found = change("step: checkpoint", [0.0] * 62 + [65.8], [0.0] * 62 + [200.0])
+    assert (found.low, found.high, found.verdict) == (None, None, "")
+    assert found.percent == pytest.approx(204, abs=1)
+
+
 def test_slower_beyond_noise_fails_and_names_the_part() -> None:
     before = report_tables.training(findings=False)
     after = report_tables.training(seed=2, slower_fetch=1.5)

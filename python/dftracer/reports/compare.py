@@ -213,7 +213,9 @@ def change(measure: str, before: Sequence[float], after: Sequence[float]) -> Cha
     """The change of a time that was measured repeatedly in both runs."""
     (old, old_error, old_free), (new, new_error, new_free) = _mean(before), _mean(after)
     counts = (len(before), len(after))
-    if old <= 0 or new <= 0:
+    # A checkpoint at the end of one step says nothing about the spread of checkpoints.
+    samples = min(sum(value > 0 for value in values) for values in (before, after))
+    if old <= 0 or new <= 0 or samples < FEWEST:
         return Change(measure, "ns", old, new, repeats=counts)
     parts = [(old_error / old) ** 2, (new_error / new) ** 2]
     error = math.sqrt(sum(parts))
