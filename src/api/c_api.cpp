@@ -296,10 +296,10 @@ DFT_EXPORT void dftracer_region_delete(struct DFTracerData* data) {
 DFT_EXPORT int dftracer_recover(const char* directory, unsigned flags, dftracer_recovery* result) {
   dft::SlowPath slow;
   dft::record::choose_clock();
-  dft::recovery::Wanted wanted;
+  dft::recovery::RecoveryOptions wanted;
   wanted.force = (flags & 1) != 0;
   wanted.any_user = true;
-  dft::recovery::Found found;
+  dft::recovery::RecoveryCounts found;
   const int error =
       dft::recovery::recover_directory(directory != nullptr ? directory : ".", wanted, found);
   if (result != nullptr) {

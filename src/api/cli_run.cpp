@@ -61,7 +61,7 @@ session::Environment own_environment() { return {environ, ::getauxval(AT_SECURE)
 std::uint64_t choose_run(const session::Config& config) {
   if (!config.run_id.empty()) return ::strtoull(config.run_id.c_str(), nullptr, 16);
   const std::string job = session::job_from_environment(own_environment());
-  return job.empty() ? session::random64() : dft::record::hash16(job);
+  return job.empty() ? session::random64() : dft::format::hash16(job);
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ std::uint64_t choose_run(const session::Config& config) {
 // The id of the job that a launcher has started this process in; 0 without one.
 DFT_EXPORT std::uint64_t dftracer_run_job() {
   const std::string job = session::job_from_environment(own_environment());
-  return job.empty() ? 0 : dft::record::hash16(job);
+  return job.empty() ? 0 : dft::format::hash16(job);
 }
 
 DFT_EXPORT int dftracer_run_rank() { return session::rank_from_environment(own_environment()); }
@@ -116,10 +116,10 @@ DFT_EXPORT int dftracer_run_look(Run* run, Sums* out) {
   *out = {};
   if (run->guest != 0) return 0;
   dft::record::choose_clock();
-  recovery::Wanted wanted;
+  recovery::RecoveryOptions wanted;
   wanted.only_run = true;
   wanted.run = run->run;
-  recovery::Found found;
+  recovery::RecoveryCounts found;
   const int error = recovery::recover_directory(run->directory, wanted, found);
   run->recovered += found.run_processes;
   run->recovered_events += found.run_events;

@@ -1,8 +1,6 @@
-// Where the variables live that every event looks at and hardly anybody writes: next to each other,
-// in a line or two of the cache, whichever room they belong to. What a program does between two
-// events pushes ours out of the nearest cache, line by line.
-// Declared so, they are known to be this library's own, and no table has to be asked where they
-// are.
+// DFT_HOT groups the variables that every event reads and few code paths write. They share one or
+// two cache lines, because the program evicts our lines from L1 between two events.
+// Hidden visibility: accessed PC-relative, without a GOT load. Used by all rooms.
 #pragma once
 
 #define DFT_HOT [[gnu::section("dftracer_hot"), gnu::visibility("hidden")]]

@@ -1,4 +1,5 @@
-// Lock: a futex lock that a fork cannot leave stuck. Used by the slow paths of all rooms.
+// Lock: a futex lock that fork() cannot leave stuck. Locked: its RAII guard. Used on the slow
+// paths of all rooms, on any thread.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -7,13 +8,13 @@
 
 namespace dft {
 
-// On a thread that has called vfork: the process that it was then. The child of a vfork runs in its
-// parent's memory, and holds its parent's locks.
+// Set on a thread that has called vfork(), to the pid it had then: a vfork child runs in its
+// parent's memory and holds its parent's locks.
 extern thread_local constinit std::int32_t t_vforked_from
     __attribute__((tls_model("initial-exec")));
 
-// A lock whose word is the process that holds it. A child forked while another thread held it sees
-// a foreign word and takes it over: what it guards is left consistent at every instant.
+// The lock word holds the pid of the owner. A child forked while another thread held the lock
+// finds a foreign pid and takes the lock over; the data it guards is consistent at every instant.
 class Lock {
  public:
   [[nodiscard]] bool try_lock() noexcept {

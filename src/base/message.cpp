@@ -15,18 +15,17 @@ char g_kept[2048];
 std::size_t g_kept_size;
 thread_local constinit bool t_later = false;
 
-// What descriptor 2 was when we were loaded. A program may close it and get the number for a file
-// of its own.
+// What descriptor 2 referred to at load time: the program may close it and reuse the number.
 struct stat g_stderr;
 bool g_had_stderr;
 __attribute__((constructor)) void look_at_stderr() {
   g_had_stderr = sys::status(2, &g_stderr) == 0;
 }
 
-int g_last_stderr = -1;  // kept for the last line, after the program has closed its own
+int g_last_stderr = -1;  // duplicate for the final messages, after the program closed stderr
 
-// The same as at the start, or something that a program sets up to take lines: not a file of its
-// data.
+// True for the stderr we started with, or for something set up to receive log lines (pipe,
+// terminal, O_APPEND file); false for a data file that reused the number.
 bool is_stderr() {
   struct stat now{};
   if (!g_had_stderr || sys::status(2, &now) != 0) return false;
@@ -45,8 +44,8 @@ void say_line(const char* line) noexcept {
   std::size_t n = 0;
   for (; line[n] != '\0' && n < sizeof text - 1; ++n) {
     const auto c = static_cast<unsigned char>(line[n]);
-    text[n] =
-        c < 0x20 || c == 0x7f ? '?' : static_cast<char>(c);  // a name cannot forge a second line
+    // A file name with control characters must not forge a second line.
+    text[n] = c < 0x20 || c == 0x7f ? '?' : static_cast<char>(c);
   }
   text[n++] = '\n';
   SlowPath slow;

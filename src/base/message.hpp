@@ -1,22 +1,23 @@
-// The tracer's own voice: one line to stderr, or to the file that the user named.
-// Called on slow paths of any room and thread; never on the hot path.
+// The tracer's own messages: one line each, to stderr or to the log file that the user configured.
+// Called on the slow paths of all rooms, on any thread; never on the hot path.
 #pragma once
 
 namespace dft {
 
-// Formats like printf, prefixes "dftracer: ", ends the line, writes it in one piece. Long lines are
-// cut.
+// Formats like printf, adds the prefix "dftracer: " and a newline, and writes the line with one
+// write(). Long lines are truncated.
 void say(const char* format, ...) noexcept __attribute__((format(printf, 1, 2)));
 void say_line(const char* line) noexcept;
-// nullptr: stderr. The path is copied.
+// Redirects messages to this file; nullptr means stderr. Copies the path.
 void say_into(const char* path) noexcept;
-// The program closes its stream for messages, as many do on their way out: a copy serves for what
-// is still to be said.
+// Duplicates stderr before the program closes it, as many do at exit, so that the final messages
+// still reach the user.
 void keep_stderr() noexcept;
-// The writer thread has no stderr of its own: what it says is kept until another thread says it.
+// The writer thread has its own descriptor table without stderr: its first message is kept until
+// another thread prints it.
 void say_later_on_this_thread() noexcept;
 void say_what_was_kept() noexcept;
-// The reason of a negative errno, without locale or allocation.
+// The text for a negative errno, without locale or allocation.
 const char* reason(int negative_errno) noexcept;
 
 }  // namespace dft

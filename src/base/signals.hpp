@@ -1,5 +1,5 @@
-// SlowPath: blocks signals around every piece of work that leaves the hot path. Used by all rooms, on
-// the program's threads and on the writer thread.
+// SlowPath: RAII guard that blocks signals around all work off the hot path. Used by all rooms,
+// on the program's threads and on the writer thread.
 #pragma once
 #include <signal.h>
 
@@ -9,16 +9,16 @@
 
 namespace dft {
 
-// How many slow paths this thread is in. What the program's allocator, say, does on our behalf is
-// not the program's own doing: interception lets it pass.
+// Number of SlowPath scopes that this thread is in. Calls made inside one (by the program's
+// allocator, for example) are our doing, so interception does not record them.
 extern thread_local constinit std::uint32_t t_slow __attribute__((tls_model("initial-exec")));
 
-// Holds all signals back while it lives, so that no handler of the program runs inside a slow path
-// and finds a lock of ours taken by its own thread. A SIGXFSZ that our own writing raised is taken
-// off again: a file size limit must not kill a program for our bytes.
+// Blocks all signals for its lifetime, so that no handler of the program runs inside a slow path
+// and deadlocks on a lock that its own thread holds. Discards a SIGXFSZ raised by our own writes:
+// a file size limit must not kill the program because of our bytes.
 class SlowPath {
  public:
-  // t_slow is set only while no handler can run: what handlers do is the program's own.
+  // t_slow is nonzero only while no handler can run: calls made by handlers are the program's own.
   SlowPath() : outermost_(t_slow == 0) {
     if (outermost_) {
       const std::uint64_t all = ~std::uint64_t{0};
@@ -53,7 +53,7 @@ class SlowPath {
   bool was_pending_ = false;
 };
 
-// Inside a signal handler that runs on a stack of its own, which may be tiny.
+// True inside a signal handler on an alternate stack, which may be tiny.
 inline bool on_alternate_stack() noexcept {
   stack_t stack{};
   return sys::call(SYS_sigaltstack, nullptr, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;

@@ -1,5 +1,5 @@
-// System calls made without libc's wrappers, so that our own I/O never passes through a name that
-// we intercept. Called by every room, on any thread; results are the kernel's: a value, or -errno.
+// System calls without libc's wrappers, so that our own I/O never goes through a function that we
+// intercept. Called by every room, on any thread; returns what the kernel does: a value, or -errno.
 #pragma once
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,8 +17,7 @@
 #include <cstdint>
 #include <type_traits>
 
-// The sanitizers keep shadow memory for mappings that they see being made, so there libc makes
-// them.
+// The sanitizers keep shadow memory for mappings that libc creates: use libc's mmap there.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define DFT_SANITIZED 1
 #endif
@@ -30,7 +29,7 @@
 
 namespace dft::sys {
 
-// Gives the host its errno back, whatever we did in between.
+// Restores the program's errno on scope exit.
 class KeepErrno {
  public:
   KeepErrno() : saved_(errno) {}
@@ -42,7 +41,7 @@ class KeepErrno {
   int saved_;
 };
 
-// Not libc's syscall(): that is a name which we intercept. It does not touch errno.
+// Not libc's syscall(), which we intercept and which sets errno.
 #if defined(__x86_64__) && \
     !defined(__clang_analyzer__)  // which cannot see what a system call fills
 inline long raw(long number, long a, long b, long c, long d, long e, long f) {
@@ -82,7 +81,7 @@ inline long call(long number, A... args) {
   return raw(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
-// Bytes that the tracer itself has read and written: the kernel counts them as the program's.
+// Bytes read and written by the tracer itself: the kernel counts them as the program's.
 inline constinit std::atomic<std::uint64_t> g_own_read{0};
 inline constinit std::atomic<std::uint64_t> g_own_written{0};
 inline long count_own(std::atomic<std::uint64_t>& total, long bytes) {
@@ -162,7 +161,7 @@ inline void futex_wake(const void* word, int waiters) {
   call(SYS_futex, word, FUTEX_WAKE_PRIVATE, waiters, nullptr, nullptr, 0);
 }
 
-// Writes all of it at `at`; 0, or -errno with an unknown part written.
+// Writes all bytes at offset `at`. Returns 0, or -errno with an unknown part written.
 inline int write_at(int fd, const void* from, std::size_t n, std::uint64_t at) {
   const char* p = static_cast<const char*>(from);
   while (n > 0) {
@@ -176,7 +175,7 @@ inline int write_at(int fd, const void* from, std::size_t n, std::uint64_t at) {
   return 0;
 }
 
-// Reads a whole small file (also of /proc, whose sizes are 0); bytes read, or -errno.
+// Reads a whole small file, also in /proc, where sizes are 0. Returns the bytes read, or -errno.
 inline long read_file(const char* path, char* to, std::size_t room) {
   const int fd = open(path, O_RDONLY | O_NONBLOCK);
   if (fd < 0) return fd;
@@ -195,7 +194,7 @@ inline long read_file(const char* path, char* to, std::size_t room) {
   return static_cast<long>(have);
 }
 
-// Calls f(name) for every entry of an open directory; 0, or -errno.
+// Calls f(name) for every entry of an open directory. Returns 0, or -errno.
 template <class F>
 inline int each_entry(int directory, F&& f) {
   alignas(8) char entries[16384];
@@ -221,7 +220,7 @@ inline int write_zeros(int fd, std::uint64_t from, std::uint64_t size) {
   return 0;
 }
 
-// Reserves space so that a later store into the mapping cannot meet a full disk (SIGBUS).
+// Reserves space so that a later store into the mapping cannot fail on a full disk (SIGBUS).
 inline int reserve(int fd, std::uint64_t from, std::uint64_t size) {
   const long r = call(SYS_fallocate, fd, 0, from, size);
   if (r != -EOPNOTSUPP && r != -ENOSYS && r != -EINVAL) return static_cast<int>(r);

@@ -5,18 +5,18 @@
 #include "base/lock.hpp"
 #include "base/syscalls.hpp"
 
-namespace dft::record {
+namespace dft {
 namespace {
 
-// A thread that has left its counts is still in /proc for a moment. The last few are remembered,
-// so that they are not counted twice.
+// A thread that has handed in its counts stays visible in /proc for a moment. We remember the
+// last few, so that their bytes are not counted twice.
 struct Ended {
   int thread;
   IoBytes bytes;
 };
 constexpr std::size_t kRemembered = 64;
 
-Lock g_lock;  // of all below
+Lock g_lock;  // guards everything below
 std::atomic<bool> g_keeping{false};
 IoBytes g_ended;
 Ended g_last[kRemembered];
@@ -33,7 +33,7 @@ bool number_after(std::string_view text, std::string_view key, std::uint64_t& ou
   return true;
 }
 
-// `own`: the kernel will show the bytes read here in a later count, so they are the tracer's own.
+// `own`: count the bytes read here as the tracer's own, because the kernel's next count has them.
 bool read_counts(const char* path, IoBytes& out, bool own) {
   const int fd = sys::open(path, O_RDONLY);
   if (fd < 0) return false;
@@ -59,8 +59,8 @@ int parse_thread(const char* name) {
   return number;
 }
 
-// What the thread has moved since it left its counts, if it did. A new thread that has the number
-// of an ended one begins at zero.
+// Subtracts what the thread handed in before, if anything. A new thread that reuses the number of
+// an ended one starts at zero, and so keeps its counts.
 Ended* without_ended(int thread, IoBytes& bytes) {
   for (Ended& ended : g_last) {
     if (ended.thread != thread || bytes.read < ended.bytes.read ||
@@ -76,7 +76,7 @@ Ended* without_ended(int thread, IoBytes& bytes) {
 
 bool living_io(IoBytes& out) {
   out = {};
-  // First, before this thread reads about the others.
+  // Read our own counts first: reading the other threads' files adds to them.
   const int self = sys::thread_id();
   if (!read_counts("/proc/thread-self/io", out, true)) return false;
   without_ended(self, out);
@@ -91,7 +91,7 @@ bool living_io(IoBytes& out) {
     for (const char c : std::string_view("/io")) path[n++] = c;
     path[n] = '\0';
     IoBytes bytes;
-    if (!read_counts(path, bytes, true)) return;  // it has just ended
+    if (!read_counts(path, bytes, true)) return;  // the thread has just ended
     without_ended(thread, bytes);
     add(out, bytes);
   });
@@ -104,7 +104,7 @@ bool living_io(IoBytes& out) {
 bool process_io(IoBytes& out) noexcept { return read_counts("/proc/self/io", out, true); }
 
 bool keep_thread_io(bool ended_before) noexcept {
-  // With the lock, threads that are about to end wait, and are among the living.
+  // Threads that are about to end block on the lock, and so count as living.
   Locked locked(g_lock);
   g_keeping.store(true);
   g_ended = {};
@@ -130,10 +130,10 @@ void leave_thread_io() noexcept {
   if (!read_counts("/proc/thread-self/io", bytes, false)) return;
   const int self = sys::thread_id();
   IoBytes rest = bytes;
-  // A destructor of thread-local data that runs after ours, and records, brings it here again.
-  Ended* place = without_ended(self, rest);
-  if (place == nullptr) place = &g_last[g_next++ % kRemembered];
-  *place = {self, bytes};
+  // A thread-local destructor that runs after ours and records an event gets here a second time.
+  Ended* slot = without_ended(self, rest);
+  if (slot == nullptr) slot = &g_last[g_next++ % kRemembered];
+  *slot = {self, bytes};
   add(g_ended, rest);
 }
 
@@ -144,4 +144,4 @@ bool thread_io(IoBytes& out) noexcept {
   return true;
 }
 
-}  // namespace dft::record
+}  // namespace dft

@@ -1,28 +1,28 @@
-// Bytes that the kernel has counted as read and written by the threads of this process.
-// The count of the whole process includes children that were waited for; counts per thread do not,
-// but are gone with the thread. So threads leave theirs here when they end.
-// Called by the session, and by every thread that ends once children may come.
+// Bytes that the kernel counts as read and written by the threads of this process. The count per
+// process includes reaped children; the counts per thread do not, but disappear with the thread.
+// So each thread hands in its counts when it ends.
+// Called by the session, and by every ending thread once the process may have children.
 #pragma once
 #include <cstdint>
 
-namespace dft::record {
+namespace dft {
 
 struct IoBytes {
   std::uint64_t read = 0;
   std::uint64_t written = 0;
 };
 
-// Of all threads, living or not, and of children that were waited for. False without /proc.
+// Of all threads, living or ended, and of reaped children. False without /proc.
 [[nodiscard]] bool process_io(IoBytes& out) noexcept;
 
-// From here on `thread_io` counts, and threads that end leave their counts. `ended_before`: count
-// what threads that have ended already moved, which only a process without children can tell.
+// Starts collecting: ending threads hand in their counts, and thread_io() works. `ended_before`:
+// include the bytes of threads that ended earlier, which can be computed only without children.
 [[nodiscard]] bool keep_thread_io(bool ended_before) noexcept;
-// In a forked child: its threads, and their counts, are its parent's.
+// In a forked child: the collected counts are those of the parent's threads.
 void forget_thread_io() noexcept;
-// The calling thread ends. Uses neither thread-locals nor libc's locale: a raw thread may call it.
+// Called by an ending thread. Uses neither thread-locals nor libc's locale: safe on a raw thread.
 void leave_thread_io() noexcept;
-// Of the living threads and of those that left their counts. False without /proc.
+// Of the living threads and of those that handed in their counts. False without /proc.
 [[nodiscard]] bool thread_io(IoBytes& out) noexcept;
 
-}  // namespace dft::record
+}  // namespace dft

@@ -1,3 +1,4 @@
+// The thread-locals of lock.hpp and signals.hpp, read and written by each thread for itself.
 #include "base/lock.hpp"
 #include "base/signals.hpp"
 

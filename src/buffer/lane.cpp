@@ -12,14 +12,14 @@
 namespace dft::buffer {
 
 namespace {
-Guard g_off{};  // stands in until the real page is there
+Guard g_off{};  // stands in until the real page exists
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::uint32_t kHandlerLanes = 3;
 constexpr std::uint32_t kIdBlock = 256;
 std::atomic<std::uint64_t> g_generations{0};
 std::atomic<std::uint32_t> g_serials{0};
 std::atomic<std::uint32_t> g_epoch{1};
-// Where there is no memory for a stack of its own, a thread's spans are taken to end in order.
+// Fallback if a thread's stack page cannot be mapped: its spans are assumed to end in order.
 std::uint64_t g_no_stack[kStackDepth];
 static_assert(sizeof g_no_stack == kPage);
 std::atomic<bool> g_have_key{false};
@@ -45,7 +45,7 @@ void give_back(Lane& lane) {
   lane = Lane{};
 }
 
-// A thread's end. Its records are committed already; this only lets others have the chunk.
+// Runs when a thread ends. Its records are already committed; this only releases the chunk.
 void thread_ends(void*) {
   ThreadState& t = t_thread;
   SlowPath slow;
@@ -53,19 +53,19 @@ void thread_ends(void*) {
     give_back(t.lane);
     for (std::uint32_t i = 0; t.handlers != nullptr && i < kHandlerLanes; ++i)
       give_back(t.handlers[i]);
-    // A few records are not worth starting a thread for.
+    // A few records do not justify starting the writer thread.
     static std::atomic<std::uint32_t> ended{0};
     if (ended.fetch_add(1) % 16 == 15 && g_hooks.filled != nullptr) g_hooks.filled();
   }
   give_tally(t.tally);
-  record::leave_thread_io();
+  leave_thread_io();
   if (t.handlers != nullptr) sys::unmap(t.handlers, kPage);
   if (t.stack != nullptr && t.stack != g_no_stack) sys::unmap(t.stack, kPage);
   t = {kNever, {}, 0, 0, 0, 0, 0, 0, nullptr, 0, nullptr, nullptr};
 }
 
 // The rest waits for the child's first event. But a fork inside a signal handler may have
-// interrupted a record: when the child goes on with it, that must not reach the parent's spool.
+// interrupted a record: when the child resumes, that record must not reach the parent's spool.
 void in_forked_child() {
   g_forked.store(false);
   t_vforked_from = 0;
@@ -92,8 +92,7 @@ void prepare_process() {
   g_have_key.store(pthread_key_create(&g_exit_key, thread_ends) == 0);
 }
 
-// The name that the program gave its thread. The main thread's is the program's own: not
-// interesting.
+// Records the name that the program gave its thread; the main thread has the program's name.
 void announce_thread(ThreadState& t) {
   char name[32] = {};
   const Spool* spool = g_spool.load();
@@ -117,8 +116,7 @@ void announce_thread(ThreadState& t) {
   commit(*slot.lane, size);
 }
 
-// Chunks of threads that ended without running their destructor (cancelled hard, or cloned by
-// hand).
+// Reclaims chunks of threads that ended without their destructor (killed, or a raw clone).
 bool reclaim_dead_threads(Spool& spool) {
   bool any = false;
   const int pid = sys::process_id();
@@ -132,25 +130,25 @@ bool reclaim_dead_threads(Spool& spool) {
   return any;
 }
 
-// No chunk is free, and this thread has to see to it itself.
+// No chunk is free, and there is no writer thread to provide one.
 bool make_chunk(Spool& spool, std::size_t size, bool small, std::uint32_t seen) {
-  // A burst is taken up by growing; past that, whoever needs room makes some.
+  // Growing absorbs a burst; beyond that, the thread that needs room drains a chunk itself.
   const bool huge = size > kLargeChunk - sizeof(ChunkHead);
   const bool may_grow = small || huge || spool.large_chunks() < kMostLargeChunks;
   if (may_grow && spool.grow(size, small, seen)) return true;
-  // Compressing takes more stack than a signal handler may have.
+  // Compression needs more stack than a signal handler may have.
   if (on_alternate_stack()) return spool.grow(size, small, seen);
   if (g_hooks.make_room()) return true;
   if (reclaim_dead_threads(spool)) return true;
-  // Everything is held by living threads: there are more of them than chunks.
+  // Living threads hold every chunk: there are more threads than chunks.
   return !may_grow && spool.grow(size, small, seen);
 }
 
-// A child of vfork, or of a clone that shares memory, borrows its parent's spool. It must neither
-// start the parent's writer nor do its work: both would be cut off in the middle when it leaves.
+// A child of vfork(), or of a clone that shares memory, borrows its parent's spool. It must neither
+// start the parent's writer nor do its work: the child's exec or exit would cut both off midway.
 bool is_borrower(Spool& spool, ThreadState& t) {
   const std::uint32_t owner = spool.head().owner.pid;
-  // A forked child that has not made its own spool yet has a wiped page, not a borrowed one.
+  // A forked child without a spool of its own yet has a wiped guard page, and borrows nothing.
   if (owner == 0 || !generation_is_live() || owner == static_cast<std::uint32_t>(sys::process_id()))
     return false;
   if (t_vforked_from == 0) t_vforked_from = static_cast<std::int32_t>(owner);
@@ -163,14 +161,13 @@ ChunkHead* find_chunk(Spool& spool, ThreadState& t, bool first, std::size_t size
   for (int attempt = 0; attempt < 64; ++attempt) {
     const std::uint32_t seen = spool.segments();
     if (ChunkHead* chunk = spool.take(size, first, t.thread)) return chunk;
-    // When nothing helps, do not try everything again for every event.
+    // Back off after a failed attempt: do not retry everything on every event.
     if (spool.is_resting() || !is_attached(t)) break;
     if (borrowed) {
       if (!spool.grow(size, small, seen)) break;
       continue;
     }
-    // Beside other threads of the program only the writer opens files: it has descriptors of its
-    // own.
+    // In a program with threads, only the writer opens files: it has its own descriptor table.
     if (g_hooks.ask_writer(size, small, seen)) continue;
     if (make_chunk(spool, size, small, seen)) continue;
     if (attempt > 1) {
@@ -178,7 +175,7 @@ ChunkHead* find_chunk(Spool& spool, ThreadState& t, bool first, std::size_t size
       break;
     }
   }
-  return spool.take(size, true, t.thread);  // a small one is better than none
+  return spool.take(size, true, t.thread);  // a small chunk is better than none
 }
 
 }  // namespace
@@ -202,7 +199,7 @@ void stop_generation() noexcept {
     busy |= chunk.busy.load() != 0;
   };
   spool->each_chunk(look);
-  // Bounded: a thread may have been stopped, or be in a signal handler, in the middle of a record.
+  // Bounded: a thread may be stopped, or in a signal handler, in the middle of a record.
   for (int i = 0; others && i < 250; ++i) {
     sys::sleep_ns(200'000);
     busy = false;
@@ -218,15 +215,14 @@ ThreadState* attach_thread() noexcept {
   SlowPath slow;
   if (!g_hooks.begin()) return nullptr;
   ThreadState& t = t_thread;
-  if (t.generation == g_guard.load()->generation.load())
-    return &t;  // begin() recorded on it already
+  // begin() may have recorded an event on this thread already.
+  if (t.generation == g_guard.load()->generation.load()) return &t;
   Lane* handlers = t.handlers;
   if (handlers != nullptr)
     std::memset(static_cast<void*>(handlers), 0, sizeof(Lane) * kHandlerLanes);
   const std::uint32_t epoch = g_epoch.load();
   if (static_cast<std::uint32_t>(t.live) == epoch) {
-    // The same thread with another spool, as after the end of the program: its spans are still
-    // open.
+    // The same thread with a new spool, as after the session closed: its spans are still open.
     t.lane = {};
     t.next_id = t.last_id = 0;
   } else {
@@ -285,7 +281,7 @@ Lane* handler_lane(ThreadState& t) noexcept {
   for (std::uint32_t i = 0; t.handlers != nullptr && i < kHandlerLanes; ++i) {
     if (!t.handlers[i].busy) return &t.handlers[i];
   }
-  // Handlers that left by siglongjmp never came back to commit. Real nesting does not go this deep.
+  // Handlers that left by siglongjmp() never committed. Real nesting does not go this deep.
   for (std::uint32_t i = 0; t.handlers != nullptr && i < kHandlerLanes; ++i)
     t.handlers[i].busy = false;
   if (t.handlers != nullptr) return &t.lane;
@@ -301,7 +297,7 @@ void next_ids(ThreadState& t) noexcept {
     return;
   }
   const std::uint64_t block = spool->head().next_id.fetch_add(kIdBlock);
-  // In this order a signal handler in between finds no ids, and takes a block of its own.
+  // In this order, a signal handler in between finds no ids left and takes a block of its own.
   t.last_id = 0;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   t.next_id = block;

@@ -1,6 +1,5 @@
 // Where a thread's records go: reserve, fill, commit. This is the hot path: no lock, no heap, no
-// system call. On the program's threads, also inside signal handlers; the slow paths are in
-// lane.cpp.
+// system call. Runs on the program's threads, also in signal handlers; slow paths are in lane.cpp.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -12,8 +11,8 @@
 
 namespace dft::buffer {
 
-// A page that the kernel wipes in a forked child, so that the child's first event notices the fork
-// even when nobody ran fork handlers. Generation 0: off, or just forked.
+// A page that the kernel wipes in a forked child (MADV_WIPEONFORK), so that the child's first
+// event notices the fork even if no atfork handler ran. Generation 0: off, or just forked.
 struct Guard {
   std::atomic<std::uint64_t> generation;
 };
@@ -28,59 +27,61 @@ struct Lane {
   bool used;  // has had a chunk before
 };
 
-// No g_handed is this: the thread's next event takes the general way.
+// Never equals g_handed: forces the slow path.
 inline constexpr std::uint64_t kOutOfStep = ~std::uint64_t{0};
 
-// Spans nested deeper than this are taken to end in order.
+// Spans nested deeper than this are assumed to end in order.
 inline constexpr std::uint32_t kStackDepth = 512;
 
-// Aligned, so that it lies in two lines of the cache and not in three.
+// Aligned, so that it occupies two cache lines and not three.
 struct alignas(64) ThreadState {
   std::uint64_t generation;
   Lane lane;
   std::uint64_t next_id;
-  std::uint64_t last_id;  // ids below this one are the thread's
+  std::uint64_t last_id;  // the thread owns the ids below this one
   std::uint64_t parent;   // innermost open span
-  std::uint64_t
-      live;  // low half: g_epoch; high half: differs between threads. Never 0 once attached
+  // Low half: g_epoch; high half: unique per thread. Never 0 once attached.
+  std::uint64_t live;
   std::uint32_t level;  // open spans
   std::uint32_t thread;
-  std::uint64_t* stack;       // ids of the open spans by level, as far as kStackDepth
-  std::uint64_t handed_seen;  // g_handed at the last look, or kOutOfStep
-  Lane* handlers;  // lanes for signal handlers that interrupt a reserve, made when first needed
-  Tally* tally;    // of intercepted calls
+  std::uint64_t* stack;       // ids of the open spans by level, up to kStackDepth
+  std::uint64_t handed_seen;  // last value of g_handed that was handled, or kOutOfStep
+  // Lanes for signal handlers that interrupt a reserve, mapped on first use.
+  Lane* handlers;
+  Tally* tally;  // counts of intercepted calls
 };
 extern thread_local constinit ThreadState t_thread __attribute__((tls_model("initial-exec")));
 
-// What the rooms to the right of this one do for it.
+// Callbacks into the rooms that this one must not include; the session sets them.
 struct Hooks {
-  bool (*begin)();      // a thread's first event: is there a spool? makes a forked child's own
-  bool (*make_room)();  // no free chunk: drain some; false when nothing was gained
-  // Has the writer thread make room and waits; false when there is none to ask, or it could not.
+  // On a thread's first event: whether there is a spool. Creates one in a forked child.
+  bool (*begin)();
+  // No free chunk: drain some. False if nothing was gained.
+  bool (*make_room)();
+  // Makes the writer thread provide room, and waits. False if there is no writer, or it failed.
   bool (*ask_writer)(std::size_t size, bool small, std::uint32_t seen_segments);
   void (*filled)();  // a chunk is ready to be drained
 };
 extern Hooks g_hooks;
 extern std::atomic<Spool*> g_spool;
 DFT_HOT extern std::atomic<bool> g_on;
-// Counts losses: what was recorded once for the whole trace may be among them.
+// Incremented when records are lost: data that is recorded once per trace may be among them.
 DFT_HOT extern std::atomic<std::uint64_t> g_losses;
-extern std::atomic<bool> g_forked;  // this process has had children
+extern std::atomic<bool> g_forked;  // this process has forked
 
 ThreadState* attach_thread() noexcept;
 bool next_chunk(ThreadState& thread, Lane& lane, std::size_t size) noexcept;
 Lane* handler_lane(ThreadState& thread) noexcept;
 void next_ids(ThreadState& thread) noexcept;
-// A new spool: every thread attaches anew.
+// A new spool: every thread attaches again.
 void new_generation() noexcept;
 // No spool any more. Returns when no other thread is in the middle of a record.
 void stop_generation() noexcept;
 bool generation_is_live() noexcept;
-// Spans that are open now will not be recorded: the trace that they began in is closed, or a
-// parent's.
+// Spans that are open now will not be recorded: their trace is closed, or belongs to the parent.
 void new_epoch() noexcept;
 
-// The calling thread's state, nullptr while nothing is recorded.
+// The calling thread's state; nullptr while nothing is recorded.
 [[gnu::always_inline]] inline ThreadState* this_thread() noexcept {
   ThreadState& t = t_thread;
   const Guard* guard = g_guard.load(std::memory_order_relaxed);
@@ -90,7 +91,7 @@ void new_epoch() noexcept;
   return attach_thread();
 }
 
-// One instruction, so that a signal handler that records cannot be given the same id.
+// A single instruction, so that a signal handler that records cannot get the same id.
 [[gnu::always_inline]] inline std::uint64_t take_id(ThreadState& t) noexcept {
 #if defined(__x86_64__)
   std::uint64_t id = 1;
@@ -110,7 +111,7 @@ inline std::uint64_t new_id(ThreadState& t) noexcept {
   }
 }
 
-// Differs whenever what was announced to the trace before may not be in it.
+// Changes whenever something announced earlier may be missing from the trace.
 inline std::uint64_t announcing(const ThreadState& t) noexcept {
   return t.generation + (g_losses.load(std::memory_order_relaxed) << 32);
 }
@@ -120,10 +121,9 @@ inline bool is_attached(const ThreadState& t) noexcept {
          g_guard.load(std::memory_order_relaxed)->generation.load(std::memory_order_relaxed);
 }
 
-// Marks the lane's chunk as being written to, unless the spool is being closed. The closer ends the
-// generation first and looks at the marks afterwards, with a pause in between that is longer than
-// any store takes to become visible; so one of the two sees the other, and this side needs no
-// fence.
+// Marks the lane's chunk as being written, unless the spool is being closed. The closer ends the
+// generation first and checks the marks afterwards, after a pause that is longer than any store
+// takes to become visible; so one of the two sees the other, and this side needs no fence.
 [[gnu::always_inline]] inline bool enter(const ThreadState& t, Lane& lane) noexcept {
   lane.chunk->busy.store(1, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -137,11 +137,10 @@ inline bool is_attached(const ThreadState& t) noexcept {
 struct Slot {
   std::byte* at;
   Lane* lane;
-  bool stale;  // the spool was closed meanwhile: ask for the thread's state again
+  bool stale;  // the spool was closed meanwhile: get the thread's state again
 };
 
-// Room for one record. `at` is nullptr when there is none: then the event is lost, and counted,
-// unless stale.
+// Room for one record; nullptr if there is none: the event is lost, and counted unless stale.
 inline Slot reserve(ThreadState& t, std::size_t size) noexcept {
   Lane* lane = &t.lane;
   if (lane->busy) [[unlikely]] {
@@ -162,9 +161,9 @@ inline Slot reserve(ThreadState& t, std::size_t size) noexcept {
   return {lane->cursor, lane, false};
 }
 
-// Whoever drained the chunk has its lines in another core's cache. Asked for some events ahead,
-// they are back when they are written to; a store that has to wait for its line holds up what the
-// kernel does in the next call. Never faults.
+// The thread that drained the chunk last has its cache lines on another core. Prefetching for
+// write a few events ahead brings them back in time: a store that misses would otherwise delay
+// the kernel in the next system call. Never faults.
 [[gnu::always_inline]] inline void expect_writes(const std::byte* at) noexcept {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*at));

@@ -11,8 +11,7 @@ constexpr std::size_t kArenaStep = 64 << 10;
 }  // namespace
 
 std::uint64_t Names::hash_of(std::string_view text) noexcept {
-  // Eight bytes a step, folded by a multiplication: names are short, and looked up by every plain
-  // call.
+  // Eight bytes per step, folded by a multiplication: names are short, and every call looks one up.
   constexpr std::uint64_t kFactor = 0x9fb21c651e98df25;
   const char* p = text.data();
   std::size_t left = text.size();
@@ -29,11 +28,11 @@ std::uint64_t Names::hash_of(std::string_view text) noexcept {
   return h;
 }
 
-const Names::Entry* Names::find(const Table* table, std::string_view text,
-                                std::uint64_t hash) noexcept {
+const Names::NameEntry* Names::find(const Table* table, std::string_view text,
+                                    std::uint64_t hash) noexcept {
   if (table == nullptr) return nullptr;
   for (std::uint32_t i = static_cast<std::uint32_t>(hash);; ++i) {
-    const Entry* entry = table->slot[i & table->mask].load(std::memory_order_acquire);
+    const NameEntry* entry = table->slot[i & table->mask].load(std::memory_order_acquire);
     if (entry == nullptr) return nullptr;
     if (entry->hash == hash && entry->length == text.size() &&
         std::memcmp(entry->text, text.data(), text.size()) == 0) {
@@ -42,7 +41,7 @@ const Names::Entry* Names::find(const Table* table, std::string_view text,
   }
 }
 
-void Names::place(Table& table, Entry* entry) noexcept {
+void Names::place(Table& table, NameEntry* entry) noexcept {
   auto i = static_cast<std::uint32_t>(entry->hash);
   while (table.slot[i & table.mask].load(std::memory_order_relaxed) != nullptr) ++i;
   table.slot[i & table.mask].store(entry, std::memory_order_release);
@@ -51,12 +50,12 @@ void Names::place(Table& table, Entry* entry) noexcept {
 bool Names::enlarge() noexcept {
   Table* old = table_.load(std::memory_order_relaxed);
   const std::uint32_t slots = old == nullptr ? 512 : (old->mask + 1) * 2;
-  auto* bigger =
-      static_cast<Table*>(sys::map_private(sizeof(Table) + sizeof(std::atomic<Entry*>) * slots));
+  auto* bigger = static_cast<Table*>(
+      sys::map_private(sizeof(Table) + sizeof(std::atomic<NameEntry*>) * slots));
   if (bigger == nullptr) return false;
   bigger->mask = slots - 1;
   for (std::uint32_t i = 0; old != nullptr && i <= old->mask; ++i) {
-    Entry* entry = old->slot[i].load(std::memory_order_relaxed);
+    NameEntry* entry = old->slot[i].load(std::memory_order_relaxed);
     if (entry != nullptr) place(*bigger, entry);
   }
   // The old table stays: another thread may be in the middle of it.
@@ -68,9 +67,9 @@ std::uint32_t Names::add(std::string_view text, std::uint64_t hash) noexcept {
   if (text.size() > kLongest) return 0;
   SlowPath slow;
   Locked locked(lock_);
-  if (const Entry* entry = find(table_.load(std::memory_order_relaxed), text, hash))
+  if (const NameEntry* entry = find(table_.load(std::memory_order_relaxed), text, hash))
     return entry->id;
-  const std::size_t size = record::padded(sizeof(Entry) + text.size());
+  const std::size_t size = record::padded(sizeof(NameEntry) + text.size());
   if (count_ >= kMost || bytes_ + size > kMostBytes) return 0;
   const Table* table = table_.load(std::memory_order_relaxed);
   if ((table == nullptr || count_ >= table->mask / 2) && !enlarge()) return 0;
@@ -80,7 +79,7 @@ std::uint32_t Names::add(std::string_view text, std::uint64_t hash) noexcept {
     arena_ = fresh;
     arena_left_ = kArenaStep;
   }
-  auto* entry = reinterpret_cast<Entry*>(arena_);
+  auto* entry = reinterpret_cast<NameEntry*>(arena_);
   entry->hash = hash;
   entry->id = count_ + 1;
   entry->length = static_cast<std::uint32_t>(text.size());
@@ -94,7 +93,7 @@ std::uint32_t Names::add(std::string_view text, std::uint64_t hash) noexcept {
   return entry->id;
 }
 
-bool Names::write_to_spool(const Entry& entry) noexcept {
+bool Names::write_to_spool(const NameEntry& entry) noexcept {
   const std::size_t size = record::padded(sizeof(NameRecord) + entry.length);
   if (chunk_ == nullptr || room(*chunk_) - chunk_->committed.load() < size) {
     const bool first = chunk_ == nullptr;
@@ -121,7 +120,7 @@ bool Names::publish_to(Spool* spool) noexcept {
   const Table* table = table_.load(std::memory_order_relaxed);
   if (spool == nullptr || table == nullptr) return true;
   for (std::uint32_t i = 0; i <= table->mask; ++i) {
-    const Entry* entry = table->slot[i].load(std::memory_order_relaxed);
+    const NameEntry* entry = table->slot[i].load(std::memory_order_relaxed);
     if (entry != nullptr && !write_to_spool(*entry)) return false;
   }
   return true;

@@ -1,6 +1,5 @@
-// Interned strings: event names, categories and argument keys become small ids, once.
-// Looked up on the program's threads without a lock; added on a slow path. Lives as long as the
-// process.
+// Interned strings: event names, categories and argument keys become small ids, once per process.
+// Looked up on the program's threads without a lock; added on a slow path. Never freed.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,17 +13,16 @@ namespace dft::buffer {
 
 class Names {
  public:
-  // The id of the string, the same for equal bytes as long as the process lives, also over fork and
-  // a new spool. 0 when the table is full or the string is long: the caller then writes it into the
-  // record.
+  // The id of the string: the same for equal bytes throughout the process, across fork and new
+  // spools. 0 if the table is full or the string too long: the caller then stores it in the record.
   std::uint32_t id(std::string_view text) noexcept {
     const std::uint64_t hash = hash_of(text);
-    const Entry* entry = find(table_.load(std::memory_order_acquire), text, hash);
+    const NameEntry* entry = find(table_.load(std::memory_order_acquire), text, hash);
     return entry != nullptr ? entry->id : add(text, hash);
   }
 
-  // From now on names go into this spool; those known already are written there first. False when
-  // they do not fit. nullptr: the spool is gone.
+  // New names go into this spool from now on; known ones are written there first. False if they
+  // do not fit. nullptr: there is no spool any more.
   bool publish_to(Spool* spool) noexcept;
 
   static constexpr std::size_t kLongest = 1024;
@@ -32,7 +30,7 @@ class Names {
   static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 
  private:
-  struct Entry {
+  struct NameEntry {
     std::uint64_t hash;
     std::uint32_t id;
     std::uint32_t length;
@@ -40,15 +38,16 @@ class Names {
   };
   struct Table {
     std::uint32_t mask;
-    std::atomic<Entry*> slot[];
+    std::atomic<NameEntry*> slot[];
   };
 
   static std::uint64_t hash_of(std::string_view text) noexcept;
-  static const Entry* find(const Table* table, std::string_view text, std::uint64_t hash) noexcept;
+  static const NameEntry* find(const Table* table, std::string_view text,
+                               std::uint64_t hash) noexcept;
   std::uint32_t add(std::string_view text, std::uint64_t hash) noexcept;
-  bool write_to_spool(const Entry& entry) noexcept;
+  bool write_to_spool(const NameEntry& entry) noexcept;
   bool enlarge() noexcept;
-  static void place(Table& table, Entry* entry) noexcept;
+  static void place(Table& table, NameEntry* entry) noexcept;
 
   std::atomic<Table*> table_{nullptr};
   Lock lock_;

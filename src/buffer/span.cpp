@@ -31,7 +31,7 @@ void Draft::put_bytes(std::uint32_t key, record::ArgType type, std::string_view 
     return;
   try_put(key, type, bytes.size());
   if (bytes.empty()) return;
-  std::memset(args_ + used_ + size - 8, 0, 8);  // no stray bytes of the stack in the spool
+  std::memset(args_ + used_ + size - 8, 0, 8);  // no stray stack bytes in the spool
   std::memcpy(args_ + used_, bytes.data(), bytes.size());
   used_ += static_cast<std::uint32_t>(size);
 }
@@ -46,7 +46,7 @@ struct Handed {
   std::uint64_t parent;
   std::uint32_t level;
 };
-constexpr std::size_t kMostHanded = 64;  // older ones are forgotten: only levels suffer
+constexpr std::size_t kMostHanded = 64;  // older ones are overwritten, which affects only levels
 Handed g_handed_list[kMostHanded];
 Lock g_handed_lock;
 
@@ -58,14 +58,14 @@ void hand_back(const Span& span) noexcept {
   g_handed.fetch_add(1);
 }
 
-// A span has left the stack if one around it was ended first.
+// A span is gone from the stack if a span around it ended first.
 bool on_stack(const ThreadState& t, std::uint64_t id, std::uint32_t level) noexcept {
   if (level > t.level) return false;
   return level > kStackDepth || t.stack[level - 1] == id;
 }
 
-// Takes the span off the thread's stack. A span that is no longer on it was crossed by its parent's
-// end, or is ended on another thread: it gets a lane of its own in the trace.
+// Removes the span from the thread's stack. A span that is no longer on it was crossed by its
+// parent's end, or ends on another thread: it gets a lane of its own in the trace.
 void leave(ThreadState& t, Span& span) noexcept {
   record::Head& head = span.draft.head;
   if (t.live != span.live) {
@@ -78,7 +78,7 @@ void leave(ThreadState& t, Span& span) noexcept {
       head.flags |= record::kOwnLane;
       return;
     }
-    // Spans inside it were never ended, or will be later: they leave the stack with it.
+    // Spans inside it never ended, or end later: they leave the stack with it.
     t.level = head.level;
   }
   t.parent = head.parent;
@@ -87,8 +87,7 @@ void leave(ThreadState& t, Span& span) noexcept {
 
 }  // namespace
 
-// Looks at the top of the stack only: what is covered by an open span is taken off when that one
-// ends.
+// Checks only the top of the stack: what an open span covers is removed when that span ends.
 void take_back(ThreadState& t) noexcept {
   if (t.handed_seen == g_handed.load(std::memory_order_relaxed)) return;
   SlowPath slow;
@@ -103,7 +102,7 @@ void take_back(ThreadState& t) noexcept {
         t.parent = handed.parent;
         --t.level;
         handed = {};
-        again = true;  // the one below it may be gone as well
+        again = true;  // the span below may be gone as well
       } else if (gone) {
         handed = {};
       } else {
@@ -158,7 +157,7 @@ void resume(Span& span, const Inside& inside, Before& before) noexcept {
   before = {};
   ThreadState* t = this_thread();
   if (t == nullptr || !same_epoch(t->live, span.live)) {
-    drop_span(span);  // a forked child does not go on with its parent's spans
+    drop_span(span);  // a forked child does not continue its parent's spans
     return;
   }
   take_back(*t);
@@ -168,7 +167,7 @@ void resume(Span& span, const Inside& inside, Before& before) noexcept {
     before.covered = t->stack[head.level - 1];
     t->stack[head.level - 1] = head.id;
   }
-  // What begins inside is one level below the span, wherever it was entered from.
+  // Spans that start inside are one level below this span, wherever it was resumed.
   t->level = inside.parent != 0 ? static_cast<std::uint32_t>(inside.level) : head.level;
   t->parent = inside.parent != 0 ? inside.parent : head.id;
   span.live = t->live;

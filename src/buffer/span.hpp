@@ -1,6 +1,5 @@
-// A span between its begin and its end, with the arguments gathered so far in the form of the
-// record. On the program's threads; lives in memory that the caller owns (a C struct, a C++ object,
-// a Python one).
+// A span between its begin and its end, with the arguments collected so far in record format. Used
+// on the program's threads; the caller owns the memory (a C struct, a C++ or a Python object).
 #pragma once
 #include <cstring>
 #include <string_view>
@@ -12,8 +11,8 @@
 
 namespace dft::buffer {
 
-// A record in the making: its head, and the arguments that follow it, in place as long as they fit.
-// Not movable, because it points into itself.
+// A record under construction: the head, and the arguments that follow it, stored inline while
+// they fit. Not movable, because it points into itself.
 class Draft {
  public:
   void init() noexcept {
@@ -21,7 +20,7 @@ class Draft {
     used_ = 0;
     capacity_ = sizeof inline_;
   }
-  // The hot path's half: false when the argument does not fit as things are.
+  // For the hot path: false if the argument does not fit without allocating.
   bool try_put(std::uint32_t key, record::ArgType type, std::uint64_t word) noexcept {
     if (capacity_ - used_ < sizeof(record::Arg)) [[unlikely]]
       return false;
@@ -35,7 +34,7 @@ class Draft {
     try_put(key, type, word);
   }
   void put_bytes(std::uint32_t key, record::ArgType type, std::string_view bytes) noexcept;
-  // Arguments that are in the form of the record already; false when they do not fit in place.
+  // Arguments already in record format; false if they do not fit without allocating.
   bool try_append(const std::byte* from, std::size_t size) noexcept {
     if (capacity_ - used_ < size) [[unlikely]]
       return false;
@@ -55,8 +54,7 @@ class Draft {
       release();
     used_ = 0;
   }
-  // Copies head and arguments, which are in place, in steps of 16 bytes: up to 8 more than there
-  // are.
+  // Copies head and inline arguments in steps of 16 bytes: writes up to 8 bytes past the end.
   void copy_to(std::byte* to) const noexcept {
     std::memcpy(to, &head, sizeof head);
     for (std::size_t i = 0; i < used_; i += 16) std::memcpy(to + sizeof head + i, inline_ + i, 16);
@@ -78,13 +76,13 @@ class Draft {
 };
 
 struct Span {
-  std::uint64_t
-      live;  // ThreadState::live of its thread, 0: not recording. First, where the C header looks
+  // ThreadState::live of its thread; 0: not recording. First member, where the C header expects it.
+  std::uint64_t live;
   Draft draft;
 };
 static_assert(sizeof(Span) == 248 && 176 % 16 == 0);
 
-// Appends name and category as strings where they have no ids.
+// Appends the name and the category as strings if they have no ids.
 inline std::uint8_t inline_names(Draft& draft, std::uint32_t name, std::string_view name_text,
                                  std::uint32_t category, std::string_view category_text) noexcept {
   std::uint8_t flags = 0;
@@ -99,7 +97,7 @@ inline std::uint8_t inline_names(Draft& draft, std::uint32_t name, std::string_v
   return flags;
 }
 
-// The start is the caller's to set, last of all.
+// The caller sets the start time, last of all.
 inline void open_span(ThreadState& t, Span& span, std::uint64_t id, std::uint32_t name,
                       std::uint32_t category) noexcept {
   record::Head& head = span.draft.head;
@@ -118,12 +116,12 @@ inline void open_span(ThreadState& t, Span& span, std::uint64_t id, std::uint32_
   span.live = t.live;
 }
 
-// How many spans were ended on another thread than they began on. Their own thread still has them
-// on its stack, and takes them off when it sees this change. Rare, so the hot path only reads it.
+// Number of spans that ended on a thread other than their own. Their own thread still has them on
+// its stack, and removes them when it sees this change. Rare, so the hot path only reads it.
 DFT_HOT extern std::atomic<std::uint64_t> g_handed;
 void take_back(ThreadState& t) noexcept;
 
-// Begins a span where nothing unusual is in the way: the thread is attached and has ids left.
+// Begins a span on the fast path: the thread is attached and has ids left. False: use open_span().
 inline bool try_open(Span& span, std::uint32_t name, std::uint32_t category) noexcept {
   ThreadState& t = t_thread;
   const Guard* guard = g_guard.load(std::memory_order_relaxed);
@@ -140,13 +138,13 @@ inline bool try_open(Span& span, std::uint32_t name, std::uint32_t category) noe
   return true;
 }
 
-// Begun in another epoch, an event belongs to a parent process, or to a trace that is closed.
+// An event that began in another epoch belongs to a parent process or to a closed trace.
 inline bool same_epoch(std::uint64_t live, std::uint64_t other) noexcept {
   return static_cast<std::uint32_t>(live) == static_cast<std::uint32_t>(other);
 }
 
-// One record with its arguments behind it, of an event that began when the thread was `live`; false
-// when it was lost, or is not this trace's.
+// Writes one record with its arguments, for an event that began while the thread was `live`.
+// False if it was lost, or belongs to another trace.
 inline bool write_record(std::uint64_t live, record::Head head, const std::byte* args,
                          std::size_t size) noexcept {
   const std::size_t total = sizeof head + size;
@@ -166,34 +164,34 @@ inline bool write_record(std::uint64_t live, record::Head head, const std::byte*
   }
 }
 
-// One record whose only argument is a string, however long, without a copy in between.
+// Writes a record whose only argument is a string of any length, without copying it in between.
 bool write_text(std::uint64_t live, record::Head head, std::string_view text) noexcept;
 
-// The general ways: any thread, any order, any size. `close_span` records, `drop_span` does not.
+// The general versions: any thread, order and size. close_span() records, drop_span() does not.
 void close_span(Span& span, std::uint64_t end) noexcept;
-// The same for a span without arguments of its own, with these in the form of the record.
+// The same for a span without arguments of its own; `args` is in record format.
 void close_span_with(Span& span, std::uint64_t end, const std::byte* args,
                      std::size_t size) noexcept;
 void drop_span(Span& span) noexcept;
 
-// A span of a generator or a coroutine is left and entered again, on whatever thread, many times:
-// what runs meanwhile is not inside it. `resume` tells where the thread was before, and `suspend`
-// puts it back there; nullptr is where it was when the span began. A span that was ever left gets a
-// lane of its own.
+// The span of a generator or coroutine is suspended and resumed many times, on any thread; what
+// runs in between is not inside it. resume() returns the thread's previous position, and
+// suspend() restores it; nullptr restores the position from when the span began. A span that was
+// ever suspended gets a lane of its own.
 struct Before {
   std::uint64_t parent;
-  std::uint64_t covered;  // what the thread's stack had at the span's own level
+  std::uint64_t covered;  // the stack's entry at the span's own level
   std::uint32_t level;
 };
-// What is open inside it when it is left is innermost again when it is entered.
+// What was innermost inside the span when it was suspended, and is again when it resumes.
 struct Inside {
-  std::uint64_t parent;  // 0: nothing
+  std::uint64_t parent;  // 0: nothing was open
   std::uint64_t level;
 };
 void resume(Span& span, const Inside& inside, Before& before) noexcept;
 void suspend(Span& span, const Before* before, Inside& inside) noexcept;
 
-// A span that has no inside: what runs between its ends is beside it, not below it.
+// A span without children: what runs between its ends is its sibling.
 struct Mark {
   std::uint64_t live;  // 0: not recording
   std::uint64_t id;
@@ -202,12 +200,12 @@ struct Mark {
   std::uint64_t level;
 };
 void open_mark(Mark& mark) noexcept;
-// `flags` as in the head.
+// `flags` as in Head.
 void close_mark(Mark& mark, std::uint64_t end, std::uint32_t name, std::uint32_t category,
                 std::uint8_t flags, const std::byte* args, std::size_t size) noexcept;
 
-// Ends and records a span where nothing unusual is in the way: it is the innermost of its thread,
-// nobody is in the middle of a record, and the record fits into the chunk.
+// Ends and records a span on the fast path: it is the innermost span of its thread, no record is
+// in progress, and the record fits into the chunk. False: take the slow path.
 inline bool try_close(Span& span) noexcept {
   if (!record::g_counter_clock) [[unlikely]]
     return false;
@@ -223,7 +221,7 @@ inline bool try_close(Span& span) noexcept {
   }
   lane.busy = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  // Only now: a signal handler in between might have taken the room.
+  // Check only now: a signal handler in between may have used the space.
   if (static_cast<std::size_t>(lane.end - lane.cursor) < total + 8 || !enter(t, lane))
       [[unlikely]] {
     lane.busy = false;
@@ -239,7 +237,7 @@ inline bool try_close(Span& span) noexcept {
   return true;
 }
 
-// The head of a record that is complete when it is given; names and size are the caller's.
+// The head of a record that is complete already; the caller sets names and size.
 inline record::Head make_head(ThreadState& t, record::Kind kind, std::uint8_t flags,
                               std::uint64_t start, std::uint64_t duration) noexcept {
   return {0,        kind,  flags,   record::clamp_level(t.level + 1), 0, 0, new_id(t),

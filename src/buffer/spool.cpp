@@ -34,8 +34,8 @@ Spool* Spool::create(const char* path, std::size_t preamble_size, int* error) no
   spool->fixed_size_ = kFixedSize + whole_pages(preamble_size);
   struct stat info{};
   *error = sys::status(fd, &info);
-  // Written, not allocated: a file system that allocates late then never gives a short process's
-  // spool a block, and has none to free at its end. The space is reserved either way.
+  // Written, not fallocated: a file system with delayed allocation then never allocates blocks
+  // for the spool of a short process, and has none to free. The space is reserved either way.
   const std::size_t whole = spool->fixed_size_ + std::size_t{kSmallChunk} * kFirstChunks;
   if (*error == 0) *error = sys::write_zeros(fd, 0, whole);
   std::byte* fixed = nullptr;
@@ -111,12 +111,12 @@ ChunkHead* Spool::take(std::size_t need, bool first_of_thread, std::uint32_t thr
     if (segment.chunk_size - sizeof(ChunkHead) < need) continue;
     if (small != (segment.chunk_size == kSmallChunk)) continue;
     if (!huge && !small && segment.chunk_size != kLargeChunk) continue;
-    // The first that is free: few are then in use, and they stay in the caches.
+    // First fit: keeps the number of chunks in use small, and those in the caches.
     for (std::uint32_t i = 0; i < segment.chunks; ++i) {
       auto* chunk = reinterpret_cast<ChunkHead*>(base_[s] + std::size_t{i} * segment.chunk_size);
       auto state = ChunkState::kFree;
       if (chunk->state.load(std::memory_order_relaxed) != state) continue;
-      // The counters of a free chunk are zero; the drainer has reset them before it set the state.
+      // The counters of a free chunk are zero: the drainer reset them before it set the state.
       if (!chunk->state.compare_exchange_strong(state, ChunkState::kOwned,
                                                 std::memory_order_acquire)) {
         continue;
@@ -130,17 +130,17 @@ ChunkHead* Spool::take(std::size_t need, bool first_of_thread, std::uint32_t thr
 }
 
 bool Spool::has_free(std::size_t need, bool small) noexcept {
-  bool found = false;
+  bool any = false;
   each_chunk([&](ChunkHead& chunk, std::uint64_t) {
-    found |= chunk.state.load() == ChunkState::kFree && room(chunk) >= need &&
-             small == (chunk.size == kSmallChunk);
+    any |= chunk.state.load() == ChunkState::kFree && room(chunk) >= need &&
+           small == (chunk.size == kSmallChunk);
   });
-  return found;
+  return any;
 }
 
 bool Spool::grow(std::size_t need, bool small, std::uint32_t seen_segments) noexcept {
   Locked locked(grow_lock_);
-  // Its name, and even the number of its inode, may by now be another spool's.
+  // The path, and even the inode number, may belong to another spool by now.
   if (retired_) return false;
   if (head_->segments.load() != seen_segments) return true;
   const bool fits_small = small && need <= kSmallChunk - sizeof(ChunkHead);
@@ -150,8 +150,7 @@ bool Spool::grow(std::size_t need, bool small, std::uint32_t seen_segments) noex
   if (chunk_size > kLargeChunk) {
     chunks = 1;
   } else {
-    // The table of segments is short, so a program with thousands of threads grows in ever larger
-    // steps.
+    // The segment table is short: with thousands of threads the spool grows in ever larger steps.
     const std::uint32_t count = head_->segments.load();
     for (std::uint32_t s = 0; s < count; ++s) {
       if (head_->segment[s].chunk_size == chunk_size && head_->segment[s].chunks >= chunks) {
@@ -168,7 +167,7 @@ bool Spool::grow(std::size_t need, bool small, std::uint32_t seen_segments) noex
   return grown;
 }
 
-// Under its name there may be another file by now.
+// The path may name another file by now: check the inode.
 int Spool::open_own() const noexcept {
   const int fd = sys::open(path_, O_RDWR | O_NOFOLLOW);
   if (fd < 0) return fd;

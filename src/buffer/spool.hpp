@@ -1,5 +1,5 @@
 // The spool as its living owner sees it: a mapping divided into chunks that threads take and give
-// back. Made and grown on slow paths of any thread; chunks are taken without a lock.
+// back. Created and grown on slow paths of any thread; chunks are taken without a lock.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,41 +13,39 @@ namespace dft::buffer {
 
 class Spool {
  public:
-  // Makes the file, which must not exist, with its space reserved, and maps it. nullptr and *error
-  // = -errno when that fails; nothing is left behind then. The object is never destroyed (see
-  // retire).
+  // Creates the file, which must not exist, reserves its space and maps it. On failure returns
+  // nullptr, sets *error to -errno and leaves nothing behind. Never destroyed (see retire).
   static Spool* create(const char* path, std::size_t preamble_size, int* error) noexcept;
 
-  // A dead owner's spool, read into private memory of this process. nullptr when anything in it
-  // does not hold together; `*what` then says what. Damage inside one chunk costs that chunk only.
+  // The spool of a dead owner, read into private memory of this process. nullptr if anything in it
+  // is inconsistent; *what is then the reason. Damage inside one chunk costs only that chunk.
   static Spool* adopt(std::byte* image, std::size_t size, const char* path,
                       const char** what) noexcept;
 
-  void discard() noexcept;  // of an adopted one, whose image is the caller's
+  void discard() noexcept;  // for an adopted spool; the caller owns the image
 
   SpoolHead& head() noexcept { return *head_; }
   [[nodiscard]] bool shows_threads() const noexcept { return (head_->flags & kNoThreadIds) == 0; }
   record::ClockMap& clock_map() noexcept { return *clock_map_; }
   char* preamble() noexcept { return preamble_; }
   [[nodiscard]] const char* path() const noexcept { return path_; }
-  // The same file under another name, once it is complete.
+  // The file was renamed after it was completed.
   void moved_to(const char* path) noexcept;
 
-  // A free chunk with room for `payload` bytes, marked as taken by `thread`; nullptr when there is
-  // none.
+  // A free chunk with room for `payload` bytes, marked as taken by `thread`; nullptr if none.
   ChunkHead* take(std::size_t payload, bool first_of_thread, std::uint32_t thread) noexcept;
-  // Adds chunks that can hold `payload`, unless somebody else has since `segments` were counted.
-  // False when the disk, the address space or the table is full.
+  // Adds chunks that can hold `payload`, unless another thread has since `seen_segments` was
+  // read. False if the disk, the address space or the segment table is full.
   bool grow(std::size_t payload, bool small, std::uint32_t seen_segments) noexcept;
   [[nodiscard]] std::uint32_t segments() const noexcept { return head_->segments.load(); }
   [[nodiscard]] bool has_free(std::size_t payload, bool small) noexcept;
-  // After nothing helped, for ten milliseconds nobody tries again.
+  // Back off for 10 ms after a failed attempt to find space.
   void rest() noexcept { rest_until_.store(record::monotonic_ns() + 10'000'000); }
   [[nodiscard]] bool is_resting() const noexcept {
     const std::uint64_t until = rest_until_.load(std::memory_order_relaxed);
     return until != 0 && record::monotonic_ns() < until;
   }
-  // Large chunks there are, to decide between growing and draining.
+  // Decides between growing and draining.
   [[nodiscard]] std::uint32_t large_chunks() const noexcept { return large_chunks_.load(); }
 
   template <class Visit>  // visit(ChunkHead&, offset in the file)
@@ -62,13 +60,13 @@ class Spool {
     }
   }
 
-  // The file belongs to this user from now on. For root only.
+  // Changes the owner of the file to this user. For root only.
   bool give_to(unsigned user) noexcept;
 
   void add_lost(std::uint64_t events) noexcept { head_->lost.fetch_add(events); }
 
-  // Lets go of the file: its pages are replaced by anonymous ones in place, so that a thread that
-  // is still writing a record writes into nothing, instead of into unmapped memory.
+  // Releases the file: replaces its pages in place by anonymous ones, so that a thread that is
+  // still writing a record hits neither the file nor unmapped memory.
   void retire(bool remove_file) noexcept;
 
  private:
@@ -95,7 +93,7 @@ inline std::byte* payload(ChunkHead& chunk) noexcept {
   return reinterpret_cast<std::byte*>(&chunk) + sizeof(ChunkHead);
 }
 inline std::size_t room(const ChunkHead& chunk) noexcept { return chunk.size - sizeof(ChunkHead); }
-// Those that are not in the trace yet.
+// Counts the records that are not in the trace yet.
 std::uint64_t records_in(ChunkHead& chunk) noexcept;
 
 }  // namespace dft::buffer

@@ -1,4 +1,5 @@
-// Reading a spool that somebody else wrote: everything is checked, nothing is trusted.
+// Spool::adopt() and discard(), for recoverers: reads a spool that another process wrote, and
+// checks everything before using it.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -14,7 +15,7 @@ bool ends_with(const char* text, std::size_t length, const char* end) {
   return length > n && std::memcmp(text + length - n, end, n) == 0;
 }
 
-// A plain file name that a trace of ours can have: a hostile head must not lead to another file.
+// A plain file name that one of our traces can have: a hostile head must not lead to another file.
 bool is_trace_name(const char (&name)[256]) {
   const std::size_t length = strnlen(name, sizeof name);
   if (length == 0 || length == sizeof name || name[0] == '.') return false;
@@ -36,8 +37,8 @@ const char* check_head(const SpoolHead& head, std::size_t size) {
   if (head.preamble_size == 0 || text[head.preamble_size - 1] != '\n')
     return "its preamble is damaged";
   if (head.segments.load() > kMaxSegments) return "its table of segments is damaged";
-  std::uint64_t after =
-      kFixedSize + head.preamble_size;  // segments follow each other, never overlap
+  // Segments follow each other and never overlap.
+  std::uint64_t after = kFixedSize + head.preamble_size;
   for (std::uint32_t s = 0; s < head.segments.load(); ++s) {
     const Segment& segment = head.segment[s];
     const std::uint64_t bytes = std::uint64_t{segment.chunk_size} * segment.chunks;
@@ -52,8 +53,8 @@ const char* check_head(const SpoolHead& head, std::size_t size) {
   return nullptr;
 }
 
-// Makes one chunk's head agree with its segment. What nobody appends to any more is there to be
-// drained.
+// Makes the chunk's head consistent with its segment. A chunk that is not free is now full:
+// nothing appends to it any more, so it can be drained.
 void check_chunk(ChunkHead& chunk, const Segment& segment, SpoolHead& head) {
   const auto state = chunk.state.load();
   if (chunk.size != segment.chunk_size) {
@@ -64,7 +65,7 @@ void check_chunk(ChunkHead& chunk, const Segment& segment, SpoolHead& head) {
   if (chunk.committed.load() > room(chunk)) chunk.committed.store(room(chunk));
   if (chunk.drained.load() > chunk.committed.load()) chunk.drained.store(chunk.committed.load());
   if (state == ChunkState::kNames) {
-    chunk.drained.store(0);  // this process has read none of them
+    chunk.drained.store(0);  // this process has not read any of them
   } else if (state != ChunkState::kFree) {
     chunk.state.store(ChunkState::kFull);
   }
@@ -99,7 +100,7 @@ Spool* Spool::adopt(std::byte* image, std::size_t size, const char* path,
     spool->base_[s] = image + head.segment[s].offset;
   }
 
-  // The file may hold a block that the chunks do not know of yet (transaction.hpp).
+  // The file may hold a block that the chunks are not marked for yet (transaction.hpp).
   const bool apply = Transaction::is_unapplied(head);
   if (apply) Transaction::apply_to_head(head);
   for (std::uint32_t s = 0; s < head.segments.load(); ++s) {

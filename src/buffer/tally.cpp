@@ -5,38 +5,39 @@
 namespace dft::buffer {
 namespace {
 
-constexpr std::size_t kBlock = 64 << 10;
-struct Block {
-  Block* next;
+constexpr std::size_t kBlockBytes = 64 << 10;
+struct TallyBlock {
+  TallyBlock* next;
   std::size_t count;
   Tally* tallies;
 };
 Lock g_lock;
-std::atomic<Block*> g_blocks{nullptr};
+std::atomic<TallyBlock*> g_blocks{nullptr};
 Tally g_first[32];
-Block g_first_block{nullptr, 32, g_first};
+TallyBlock g_first_block{nullptr, 32, g_first};
 Tally g_shared;
 
 template <class F>
 void each(F&& f) {
   if (g_blocks.load() == nullptr) g_blocks.store(&g_first_block);
-  for (Block* block = g_blocks.load(); block != nullptr; block = block->next) {
+  for (TallyBlock* block = g_blocks.load(); block != nullptr; block = block->next) {
     for (std::size_t i = 0; i < block->count; ++i) f(block->tallies[i]);
   }
   f(g_shared);
 }
 
 Tally* find_free() {
-  Tally* found = nullptr;
+  Tally* free_tally = nullptr;
   each([&](Tally& tally) {
-    if (found == nullptr && &tally != &g_shared && tally.taken.load() == 0) found = &tally;
+    if (free_tally == nullptr && &tally != &g_shared && tally.taken.load() == 0)
+      free_tally = &tally;
   });
-  if (found != nullptr) return found;
-  auto* memory = static_cast<std::byte*>(sys::map_private(kBlock));
+  if (free_tally != nullptr) return free_tally;
+  auto* memory = static_cast<std::byte*>(sys::map_private(kBlockBytes));
   if (memory == nullptr) return &g_shared;
-  auto* block = reinterpret_cast<Block*>(memory);
+  auto* block = reinterpret_cast<TallyBlock*>(memory);
   block->tallies = reinterpret_cast<Tally*>(memory + sizeof(Tally));
-  block->count = kBlock / sizeof(Tally) - 1;
+  block->count = kBlockBytes / sizeof(Tally) - 1;
   block->next = g_blocks.load();
   g_blocks.store(block);
   return block->tallies;
@@ -55,8 +56,8 @@ void give_tally(Tally* tally) noexcept {
   if (tally != nullptr) tally->taken.store(0);
 }
 
-Sums sum_tallies() noexcept {
-  Sums sums{};
+TallySums sum_tallies() noexcept {
+  TallySums sums{};
   each([&](const Tally& tally) {
     sums.calls += tally.recorded.load() + tally.filtered.load();
     sums.filtered += tally.filtered.load();

@@ -1,13 +1,14 @@
-// Moves one block of records from a spool to the trace file exactly once. Three numbers in the spool's
-// head say how far block n has come; a recoverer reads them after a death at any instant:
+// Moves one block of records from a spool to the trace file exactly once. Three numbers in the
+// spool's head show how far block n has come; a recoverer reads them after a death at any instant:
 //
 //   announce()  intent_number = n    the file is about to grow from intent.from to intent.to
 //   commit()    done_number = n      the file holds the block
 //   apply()     applied_number = n   the chunks are drained up to where the block ends
 //
-// Announced and not committed: the file may hold a part of the block. It is cut back to intent.from, and
-// the same records are written again. Committed and not applied: apply_to_head() catches up from the
-// intent. So no record is lost and none is written twice. Used under the sink's lock.
+// Announced but not committed: the file may hold a part of the block. It is cut back to
+// intent.from, and the same records are written again. Committed but not applied: apply_to_head()
+// catches up from the intent. So no record is lost, and none is written twice. Used under the
+// lock of the sink.
 #pragma once
 #include <cstdint>
 
@@ -19,10 +20,10 @@ namespace dft::buffer {
 struct BlockCounts {
   std::uint64_t bytes;
   std::uint64_t lines;
-  std::uint64_t metadata;  // of the lines, those that are no events
-  std::uint64_t files;     // of those, FH lines of calls
-  std::uint64_t lost;      // events lost so far, all of which the file tells of after this block
-  bool ends;               // the end record is in it
+  std::uint64_t metadata;  // lines that are not events
+  std::uint64_t files;     // FH lines of intercepted calls
+  std::uint64_t lost;      // events lost so far, all reported once this block is written
+  bool ends;               // contains the end record
 };
 
 class Transaction {
@@ -32,19 +33,19 @@ class Transaction {
     head_.intent.entries = 0;
   }
 
-  // The block holds the records of this chunk up to `drained`.
+  // The block holds this chunk's records up to `drained`.
   void add(std::uint64_t chunk_offset, std::uint64_t drained) noexcept {
     head_.intent.entry[head_.intent.entries++] = {chunk_offset, drained};
   }
   void announce(const BlockCounts& block) noexcept;
-  // The file could not be written, and is as it was.
+  // The file could not be written, and is unchanged.
   void withdraw() noexcept { head_.intent_number.store(number_ - 1, std::memory_order_release); }
-  // The file holds the block, under this inode.
+  // The file holds the block and has this inode.
   void commit(std::uint64_t inode) noexcept {
     head_.trace_inode = inode;
     head_.done_number.store(number_, std::memory_order_release);
   }
-  // `drain(i)` notes in the chunk of entry i that its records are in the file.
+  // `drain(i)` marks the chunk of entry i as drained up to where the block ends.
   template <class Drain>
   void apply(Drain drain) noexcept {
     apply_to_head(head_);
@@ -52,7 +53,7 @@ class Transaction {
     head_.applied_number.store(number_, std::memory_order_release);
   }
 
-  // What a death may have left half done.
+  // True if the owner died between commit() and the end of apply().
   static bool is_unapplied(const SpoolHead& head) noexcept {
     const std::uint64_t announced = head.intent_number.load();
     return announced == head.done_number.load() && announced != head.applied_number.load();

@@ -1,5 +1,6 @@
-// What the functions of each category do, by name: the rows of calls.def as data. Statistics, the
-// table of events and, as `_reader.calls()`, the SQL of reports are made from it. Any thread.
+// What each intercepted function does, by category and name: the rows of calls.def as data. The
+// reader's statistics and event tables use it, and so do the SQL reports, through
+// `_reader.calls()`. Any thread.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -16,18 +17,18 @@ enum class Role : std::uint8_t {
   kRead,
   kWrite,
   kCopy,     // from one file to another
-  kCollect,  // takes over the results of asynchronous requests, either way
+  kCollect,  // reaps completed asynchronous requests, reads and writes
   // These do not:
   kOpen,
   kClose,
-  kDuplicate,  // one more descriptor of an open file
+  kDuplicate,  // one more descriptor for an open file
   kSeek,
   kMap,
   kSync,
-  kSubmit,  // asynchronous requests, whose bytes are known once they are collected
-  kWait,    // for such requests
+  kSubmit,  // asynchronous requests, whose byte counts are known when they are reaped
+  kWait,    // for asynchronous requests
   kLock,
-  kProcess,   // begins, waits for or ends a process
+  kProcess,   // starts, awaits or ends a process
   kMetadata,  // every other call
 };
 inline constexpr const char* kRoleNames[] = {
@@ -41,7 +42,7 @@ constexpr bool moves(Role role) { return role >= Role::kRead && role <= Role::kC
 constexpr bool reads(Role role) { return moves(role) && role != Role::kWrite; }
 constexpr bool writes(Role role) { return moves(role) && role != Role::kRead; }
 
-// Where the number of bytes that a call moved stands.
+// Where a call's number of bytes is found.
 enum class Measure : std::uint8_t {
   kRet,      // the result is the number of bytes
   kItems,    // the result counts items of `size` bytes
@@ -49,7 +50,7 @@ enum class Measure : std::uint8_t {
   kOne,      // one byte, unless the result is -1
   kWord,     // `ret_len`, or an int unless the result is -1
   kLengths,  // `read_len` and `write_len`
-  kUnknown,  // the trace does not say
+  kUnknown,  // not in the trace
 };
 
 struct Call {
@@ -57,7 +58,7 @@ struct Call {
   std::string_view name = {};
   Role role = Role::kNone;
   Measure measure = Measure::kRet;
-  // Of a copy: the argument that holds the second file's hash, and whether that one was written.
+  // For a copy: the argument with the second file's hash, and whether that is the destination.
   std::string_view second = {};
   bool second_is_written = false;
 

@@ -6,12 +6,12 @@
 
 #include "format/visible_byte.hpp"
 
-namespace dft::sink {
+namespace dft::format {
 namespace {
 
 constexpr char kHex[] = "0123456789abcdef";
 
-// 0: plain. Otherwise the letter after the backslash, or 'u' for \u00XX; 1: not ASCII.
+// 0: copied as is. Otherwise the letter after the backslash, 'u' for \u00XX, or 1: not ASCII.
 constexpr std::array<char, 256> make_table() {
   std::array<char, 256> table{};
   for (std::size_t i = 0; i < 0x20; ++i) table[i] = 'u';
@@ -49,19 +49,19 @@ char* escape(char* to, std::string_view bytes) noexcept {
   const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
   const auto* end = p + bytes.size();
   while (p != end) {
-    const char what = kTable[*p];
-    if (what == 0) [[likely]] {
+    const char action = kTable[*p];
+    if (action == 0) [[likely]] {
       *to++ = static_cast<char>(*p++);
-    } else if (what == 1) {
+    } else if (action == 1) {
       const std::size_t n = utf8_sequence(p, static_cast<std::size_t>(end - p));
       if (n == 0) {
-        to = format::write_visible_byte(to, *p++);
+        to = write_visible_byte(to, *p++);
       } else {
         std::memcpy(to, p, n);
         to += n;
         p += n;
       }
-    } else if (what == 'u') {
+    } else if (action == 'u') {
       std::memcpy(to, "\\u00", 4);
       to[4] = kHex[*p >> 4];
       to[5] = kHex[*p & 15];
@@ -69,11 +69,11 @@ char* escape(char* to, std::string_view bytes) noexcept {
       ++p;
     } else {
       *to++ = '\\';
-      *to++ = what;
+      *to++ = action;
       ++p;
     }
   }
   return to;
 }
 
-}  // namespace dft::sink
+}  // namespace dft::format

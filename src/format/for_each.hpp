@@ -1,5 +1,5 @@
-// DFT_EACH(M, common, entries...): M(common, entry) for each of at most 16 entries. The tables of
-// calls and the macros that unfold them are written with it.
+// DFT_EACH(M, common, entries...) expands to M(common, entry) for each of up to 16 entries. Used
+// by calls.def and the macros that expand it; preprocessor only.
 #pragma once
 
 #define DFT_EACH_1(M, common, entry) M(common, entry)

@@ -4,11 +4,10 @@
 #include <bit>
 #include <cstring>
 
-namespace dft::record {
+namespace dft::format {
 namespace {
 
-// RFC 1321. The table of sines is worked out by the compiler's own constants: floor(2^32 *
-// |sin(i+1)|).
+// MD5, RFC 1321. kSines[i] is floor(2^32 * |sin(i + 1)|).
 constexpr std::array<std::uint32_t, 64> kSines = {
     0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
     0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821,
@@ -20,9 +19,9 @@ constexpr std::array<std::uint32_t, 64> kSines = {
     0x6fa87e4f, 0xfe2ce6e0, 0xa3014314, 0x4e0811a1, 0xf7537e82, 0xbd3af235, 0x2ad7d2bb, 0xeb86d391};
 constexpr int kTurns[4][4] = {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
 
-using State = std::array<std::uint32_t, 4>;
+using Md5State = std::array<std::uint32_t, 4>;
 
-void absorb(State& state, const unsigned char* block) {
+void absorb(Md5State& state, const unsigned char* block) {
   std::uint32_t words[16];
   std::memcpy(words, block, sizeof words);
   auto [a, b, c, d] = state;
@@ -54,7 +53,7 @@ void absorb(State& state, const unsigned char* block) {
 
 std::uint64_t hash16(std::string_view bytes) noexcept {
   static_assert(std::endian::native == std::endian::little);
-  State state = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
+  Md5State state = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
   const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
   std::size_t left = bytes.size();
   for (; left >= 64; left -= 64, p += 64) absorb(state, p);
@@ -72,4 +71,4 @@ std::uint64_t hash16(std::string_view bytes) noexcept {
   return out;
 }
 
-}  // namespace dft::record
+}  // namespace dft::format

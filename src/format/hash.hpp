@@ -1,4 +1,4 @@
-// The 16-digit hashes that stand for hosts, files and strings in a trace (hhash, fhash, cmd_hash,
+// The 16-digit hashes that identify hosts, files and strings in a trace (hhash, fhash, cmd_hash,
 // ...). Called at start-up, when a path is first seen, and by readers; any thread, no allocation.
 #pragma once
 #include <bit>
@@ -6,13 +6,13 @@
 #include <cstring>
 #include <string_view>
 
-namespace dft::record {
+namespace dft::format {
 
-// Every second byte of the MD5 of the bytes, first one most significant: what existing traces hold.
+// Every second byte of the MD5 digest, most significant first, as in existing traces.
 std::uint64_t hash16(std::string_view bytes) noexcept;
 
-// Eight lower-case hex digits as they lie in memory: the digits spread out to a byte each, and
-// those above 9 moved on to the letters.
+// Eight lower-case hex digits in memory order: spreads the nibbles to one byte each, then moves
+// those above 9 to the letters.
 inline std::uint64_t hex8(std::uint32_t value) noexcept {
   static_assert(std::endian::native == std::endian::little);
   std::uint64_t digits = __builtin_bswap32(value);
@@ -23,7 +23,7 @@ inline std::uint64_t hex8(std::uint32_t value) noexcept {
   return digits + 0x3030303030303030 + letters * ('a' - '0' - 10);
 }
 
-// 16 lower-case hex digits, no terminator.
+// Writes 16 lower-case hex digits, no terminator.
 inline char* write_hex16(char* to, std::uint64_t value) noexcept {
   const std::uint64_t digits[2] = {hex8(static_cast<std::uint32_t>(value >> 32)),
                                    hex8(static_cast<std::uint32_t>(value))};
@@ -31,4 +31,4 @@ inline char* write_hex16(char* to, std::uint64_t value) noexcept {
   return to + sizeof digits;
 }
 
-}  // namespace dft::record
+}  // namespace dft::format

@@ -137,7 +137,7 @@ void grow() {
 File* crowd() {
   auto* file = reinterpret_cast<File*>(g_crowd_memory);
   static constexpr std::string_view kName = "(more files than are kept apart)";
-  file->hash = record::hash16(kName);
+  file->hash = format::hash16(kName);
   file->traced = g_filter.load() == nullptr || g_filter.load()->admits_unknown();
   return file;
 }
@@ -158,7 +158,7 @@ File* make(std::string_view path, bool keeps_path) {
   g_arena += size;
   g_arena_left -= size;
   g_kept += size;
-  file->hash = record::hash16(path);
+  file->hash = format::hash16(path);
   if (file->hash == 0) file->hash = 1;
   file->key = key_of(0x5bd1e995, path.data(), path.size());
   const Filter* filter = g_filter.load();

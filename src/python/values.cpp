@@ -217,10 +217,10 @@ class JsonWriter {
   // By the trace's own escaper, so that text looks the same in a name and in JSON.
   void quoted(std::string_view text) {
     const std::size_t begin = out_.size();
-    out_.resize(begin + text.size() * sink::kEscapeGrowth + 2);
+    out_.resize(begin + text.size() * format::kEscapeGrowth + 2);
     char* at = out_.data() + begin;
     *at++ = '"';
-    at = sink::escape(at, text);
+    at = format::escape(at, text);
     *at++ = '"';
     out_.resize(static_cast<std::size_t>(at - out_.data()));
   }

@@ -32,8 +32,8 @@ bool counter_is_invariant() noexcept {
 #endif
 }
 
-// The kernel watches the counter and drops it as its own clock when cores disagree; its choice is
-// the only portable sign that the counter can be compared between cores.
+// The kernel monitors the TSC and abandons it as clock source when cores disagree; its choice is
+// the only portable sign that the counter is comparable across cores.
 bool kernel_trusts_counter() noexcept {
   char name[32];
   const long n = sys::read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -44,7 +44,7 @@ bool kernel_trusts_counter() noexcept {
          source.starts_with("arch_sys_counter") || source.starts_with("hyperv");
 }
 
-// Rate that leads from one moment to another; 0 when they are too close to tell.
+// The rate between two moments; 0 if they are too close to tell.
 std::uint64_t measured_rate(const Moment& from, const Moment& to) noexcept {
   if (to.tick <= from.tick || to.monotonic <= from.monotonic) return 0;
   return static_cast<std::uint64_t>(
@@ -63,7 +63,7 @@ Moment read_moment() noexcept {
     const std::uint64_t now = monotonic_ns();
     return {now, now};
   }
-  // The reading whose two ticks lie closest was disturbed least.
+  // Keep the reading with the narrowest bracket: it was disturbed least.
   Moment best{};
   std::uint64_t narrowest = ~std::uint64_t{0};
   for (int i = 0; i < 4; ++i) {
@@ -101,13 +101,13 @@ void ClockMap::follow() noexcept {
   if (counter == 0) return;
   const Moment now = read_moment();
   const std::uint64_t truth = now.monotonic + wall_offset;
-  if (rate() == 0) {  // the first stretch: exact from the start
+  if (rate() == 0) {  // first stretch: exact from the start
     const std::uint64_t measured = std::max<std::uint64_t>(measured_rate(first, now), 1);
     __atomic_store_n(&knots[0].rate, measured, __ATOMIC_RELAXED);
   } else {
     const std::uint64_t line = to_ns(now.tick);
     const std::uint64_t error = truth > line ? truth - line : line - truth;
-    // Twice as patient after every 32 knots, so that the table lasts for any run.
+    // The tolerance doubles after every 32 knots, so that the table lasts for a run of any length.
     const std::uint64_t tolerance = std::uint64_t{200} << (count / 32);
     if (error > tolerance && count + 2 <= kKnots) bend(now, truth);
   }
@@ -120,7 +120,8 @@ void ClockMap::bend(const Moment& now, std::uint64_t truth) noexcept {
   const std::uint64_t measured = measured_rate(fresh ? first : recent, now);
   if (measured == 0 || now.tick <= until) return;
   const std::uint64_t from = to_ns(until);
-  // A line that is ahead of the clock may slow down, never turn back; what is left goes next time.
+  // A line that is ahead of the clock may slow down but never run backwards: the correction then
+  // takes several calls.
   const std::uint64_t wanted =
       truth > from ? static_cast<std::uint64_t>(
                          (static_cast<unsigned __int128>(truth - from) << 32) / (now.tick - until))
@@ -138,10 +139,10 @@ void ClockMap::settle(bool same_boot) noexcept {
   }
   if (last.rate == 0 && same_boot && g_counter_clock)
     last.rate = measured_rate(first, read_moment());
-  if (last.rate == 0) last.rate = kOne / 3;  // another machine's counter: 3 GHz is nearest to most
+  if (last.rate == 0) last.rate = kOne / 3;  // another machine's counter: assume 3 GHz
 }
 
-// Before the last knot.
+// For ticks before the last knot.
 std::uint64_t ClockMap::earlier_to_ns(std::uint64_t tick, std::uint32_t known) const noexcept {
   const Knot* knot = std::upper_bound(knots, knots + known, tick,
                                       [](std::uint64_t t, const Knot& k) { return t < k.tick; });

@@ -1,6 +1,5 @@
-// The clock of a record: raw ticks on the traced thread, wall-clock nanoseconds when it is written
-// out. ticks() is called twice an event on the program's threads; ClockMap by whoever drains or
-// recovers.
+// The clock of a record: raw ticks (TSC) on the traced thread, wall-clock nanoseconds in the trace.
+// The program's threads call ticks() twice per event; draining threads and recoverers use ClockMap.
 #pragma once
 #include <time.h>
 
@@ -10,8 +9,8 @@
 
 namespace dft::record {
 
-// True where the processor's counter is invariant and the kernel itself trusts it. Set once, before
-// the first tick is taken; a forked child inherits it.
+// True if the TSC is invariant and the kernel itself trusts it. Set once, before the first tick
+// is read; a forked child inherits it.
 DFT_HOT extern bool g_counter_clock;
 void choose_clock() noexcept;
 
@@ -21,7 +20,7 @@ inline std::uint64_t monotonic_ns() noexcept {
   return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-// Only where g_counter_clock says so.
+// Valid only if g_counter_clock is true.
 inline std::uint64_t counter_ticks() noexcept {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -43,35 +42,34 @@ struct Knot {
   std::uint64_t rate;
 };
 
-// One pair of readings of the same moment.
+// Two clocks read at the same moment.
 struct Moment {
   std::uint64_t tick;
   std::uint64_t monotonic;
 };
 Moment read_moment() noexcept;
 
-// Ticks to nanoseconds of the Unix epoch, as a line with knots: continuous, never falling, and
-// fixed for every tick that has once been converted. So spans that nest in ticks nest in the trace,
-// however long the run, while the line follows the kernel's clock. It lives in the spool, where a
-// recoverer finds it.
+// Maps ticks to nanoseconds of the Unix epoch by a piecewise linear function: continuous,
+// monotonic, and fixed for every tick that was ever converted. So spans that nest in ticks nest
+// in the trace, however long the run, while the line follows the kernel's clock. It lives in the
+// spool, where a recoverer finds it.
 struct ClockMap {
-  static constexpr std::uint32_t kKnots = 500;  // with the rest, three pages
+  static constexpr std::uint32_t kKnots = 500;  // with the other members, three pages
   std::uint64_t wall_offset;                    // wall time minus monotonic time, read once
   Moment first;
-  Moment recent;          // a reading of about a second ago: its rate is today's, not the average
+  Moment recent;  // reading from about a second ago, for the current rate instead of the average
   std::uint64_t until;    // no tick after this one has been converted
-  std::uint32_t counter;  // ticks are the processor's, not nanoseconds
-  std::uint32_t count;    // knots in use, written after the knot
+  std::uint32_t counter;  // ticks come from the TSC, and are not nanoseconds
+  std::uint32_t count;    // knots in use, stored after the knot itself
   Knot knots[kKnots];
 
-  // Starts a line at this moment; `guess` (from a parent's line) is the rate until it is measured.
+  // Starts a line at this moment. `guess`, from a parent's line, is the rate until one is measured.
   void start(std::uint64_t guess) noexcept;
-  // Makes the line true at this moment by bending the stretch that nobody has used yet. Called
-  // under the sink's lock, after the records to be converted have been collected and before the
-  // first conversion.
+  // Corrects the line at this moment by bending the stretch that no conversion has used yet.
+  // Called under the sink's lock, after the records to convert have been collected and before
+  // the first conversion.
   void follow() noexcept;
-  // The recoverer's half: a process that died before its first knot gets its rate from this boot's
-  // clock.
+  // For recoverers: a process that died before its first measurement gets this boot's rate.
   void settle(bool same_boot) noexcept;
 
   [[nodiscard]] std::uint64_t to_ns(std::uint64_t tick) const noexcept {

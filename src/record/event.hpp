@@ -1,6 +1,5 @@
 // The binary form of one event, as a thread writes it into its chunk and the sink reads it back.
-// Written on the traced program's threads; read by the writer thread, and by whoever recovers a
-// spool.
+// Written on the program's threads; read by the writer thread and by recoverers of a spool.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,25 +19,25 @@ enum class Kind : std::uint8_t {
   kInstant = 2,   // ph i
   kCounter = 3,   // ph C: each argument is a series
   kMetadata = 4,  // ph M, name CM: `name` is the key, the first argument the value
-  kThread = 5,    // ph M, name thread_name: the first argument is the thread's own name
+  kThread = 5,    // ph M, name thread_name: the first argument is the name
   kFile = 6,      // ph M, name FH: `id` is the hash, the first argument the path
   kString = 7,    // ph M, name SH: `id` is the hash, the first argument the string
-  kCall = 8,      // ph X like kSpan, shorter: a Call, not a Head
+  kCall = 8,      // ph X like kSpan, but shorter: a Call, not a Head
 };
 
 enum Flag : std::uint8_t {
-  kTimesGiven = 1,      // start and duration are in the trace's own unit, not in clock ticks
-  kOwnLane = 2,         // crosses another span of its thread: shown on a lane beside it
+  kTimesGiven = 1,      // start and duration are in the trace's time unit, not in ticks
+  kOwnLane = 2,         // crosses another span of its thread: shown on a lane of its own
   kInlineName = 4,      // the name table is full: the first string argument is the name
   kInlineCategory = 8,  // likewise, the next string argument is the category
-  // Told by another tracer of this process: start and duration are nanoseconds of the Unix epoch,
-  // and the first argument behind the inline names is the thread that it is shown on.
+  // From another tracer of this process: start and duration are nanoseconds of the Unix epoch,
+  // and the first argument after the inline names is the thread that it is shown on.
   kForeign = 16,
-  kNested = 32,  // of a Call: the first word is the id of the innermost open span
+  kNested = 32,  // for a Call: the first word is the id of the innermost open span
 };
 
-// Fixed head of every record; arguments follow up to `size`. Sizes are multiples of 8, so that a
-// head is always aligned and a reader can walk a damaged chunk without guessing.
+// Fixed head of every record; arguments follow, up to `size`. Sizes are multiples of 8, so that
+// every head is aligned and a reader can walk a damaged chunk without guessing.
 struct Head {
   std::uint32_t size;
   Kind kind;
@@ -53,26 +52,26 @@ struct Head {
 };
 static_assert(sizeof(Head) == 48 && std::is_trivially_copyable_v<Head>);
 
-// An intercepted call, the most frequent record by far: begins like a Head, is shorter, and plain
-// words follow instead of arguments.
+// An intercepted call, by far the most frequent record: starts like a Head but is shorter, and
+// plain words follow instead of arguments.
 struct Call {
   std::uint32_t size;
   Kind kind;
   std::uint8_t flags;
   std::uint16_t level;
-  std::uint32_t shape;     // id in the name table: name, category, and what the words mean
-  std::uint32_t duration;  // longer ones are spans
+  std::uint32_t shape;     // id in the name table: name, category, and the meaning of the words
+  std::uint32_t duration;  // longer calls are recorded as spans
   std::uint64_t id;
   std::uint64_t start;
 };
 static_assert(sizeof(Call) == 32 && std::is_trivially_copyable_v<Call>);
 
-// A level as a record holds it.
+// Levels saturate at 16 bits.
 constexpr std::uint16_t clamp_level(std::uint64_t level) {
   return static_cast<std::uint16_t>(level < 0xffff ? level : 0xffff);
 }
 
-// How long the record is that begins here, with `left` bytes to the end; 0 when none can.
+// Size of the record that starts at `at`, with `left` bytes to the end; 0 if it cannot be a record.
 inline std::size_t size_of_record(const std::byte* at, std::size_t left) {
   if (left < sizeof(Call)) return 0;
   Call front;
@@ -87,14 +86,14 @@ enum class ArgType : std::uint8_t {
   kFloat = 3,
   kString = 4,     // bytes follow
   kInlineKey = 5,  // bytes follow: the key of the next argument, which has key 0
-  kHash = 6,       // shown as 16 hex digits: a file or a string announced by an FH or SH record
+  kHash = 6,       // shown as 16 hex digits: a file or string announced by an FH or SH record
   kBool = 7,
   kNull = 8,
-  kJson = 9,    // bytes follow: a JSON value, written as it is
-  kTicks = 10,  // a length of time in clock ticks, shown in the trace's unit
+  kJson = 9,    // bytes follow: a JSON value, written verbatim
+  kTicks = 10,  // a duration in clock ticks, shown in the trace's unit
 };
 
-// One argument. A number takes one word after the head; a string its bytes, padded to 8.
+// One argument. A number needs only its word; a string's bytes follow, padded to 8.
 struct Arg {
   std::uint32_t key;
   ArgType type;
@@ -103,8 +102,8 @@ struct Arg {
 };
 static_assert(sizeof(Arg) == 16 && std::is_trivially_copyable_v<Arg>);
 
-// What a Call is about is said once, by an interned string: name, category, and for each word how
-// it is shown and its key, as in "read|POSIX|#fhash|+count|+ret".
+// The constant part of a Call is an interned string, its shape: name, category, and for each word
+// its type and key, as in "read|POSIX|#fhash|+count|+ret".
 inline constexpr char kShapeBar = '|';
 inline constexpr char kShapeHash = '#';    // ArgType::kHash
 inline constexpr char kShapeNumber = '+';  // ArgType::kInt
@@ -116,7 +115,7 @@ constexpr bool has_bytes(ArgType type) {
   return type == ArgType::kString || type == ArgType::kInlineKey || type == ArgType::kJson;
 }
 
-// Larger strings are cut to this: it bounds the memory that one call can ask for.
+// Longer strings are truncated: this bounds the memory that one call can request.
 inline constexpr std::size_t kMaxString = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxRecord = std::size_t{64} << 20;
 

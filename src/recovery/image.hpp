@@ -1,5 +1,5 @@
-// A spool's file, found and read by somebody who is not its owner.
-// Called by recoverers, and by those who look at a process that still runs.
+// Finds and reads the spool file of another process.
+// Called by recoverers, and by peek() for a process that still runs; any thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,22 +14,21 @@ namespace dft::recovery {
 
 inline constexpr std::size_t kLongestPath = 4096 + 300;
 
-class Descriptor {
+class OwnedFd {
  public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
+  explicit OwnedFd(int fd) : fd_(fd) {}
+  ~OwnedFd() {
     if (fd_ >= 0) sys::close(fd_);
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  OwnedFd(const OwnedFd&) = delete;
+  OwnedFd& operator=(const OwnedFd&) = delete;
   [[nodiscard]] int get() const { return fd_; }
 
  private:
   int fd_;
 };
 
-// The spool as it is on disk, in memory of our own: a file that shrinks under us must not be a
-// SIGBUS.
+// A copy of the spool file in private memory: a file that shrinks meanwhile must not raise SIGBUS.
 class Image {
  public:
   Image() = default;
@@ -46,8 +45,8 @@ class Image {
     for (std::uint64_t at = 0; at < size;) {
       const long got = sys::pread(fd, data_ + at, size - at, at);
       if (got == -EINTR) continue;
-      if (got <= 0)
-        return got == 0;  // shorter than it said: the rest stays zero, and is judged as such
+      // Shorter than fstat() reported: the rest stays zero, and is checked as such.
+      if (got <= 0) return got == 0;
       at += static_cast<std::uint64_t>(got);
     }
     return true;
@@ -61,8 +60,8 @@ class Image {
   std::size_t size_ = 0;
 };
 
-// A note's text is the path of a spool on a node-local file system, and on the next line the key
-// that the spool has. False if it is no note.
+// A spool pointer contains the path of a spool on a node-local file system and, on the next line,
+// that spool's key. False if the file is not a spool pointer.
 inline bool read_spool_pointer(int fd, const struct stat& info, char (&to)[kLongestPath],
                                std::uint64_t& key) {
   char text[kLongestPath + sizeof kSpoolPointerStart + 20] = {};
@@ -84,9 +83,9 @@ inline bool read_spool_pointer(int fd, const struct stat& info, char (&to)[kLong
   return std::string_view(to).ends_with(kSpoolEnding);
 }
 
-// Whether an open file is the spool that the note stands for. Anybody can pack a note into an
-// archive, which must not make us touch a file that is none of its business.
-inline bool is_noted(int fd, std::uint64_t key) {
+// Whether an open file is the spool that the pointer names. A pointer can come from any archive,
+// and must not make us touch an unrelated file.
+inline bool is_pointed_to(int fd, std::uint64_t key) {
   alignas(buffer::SpoolHead) std::byte bytes[sizeof(buffer::SpoolHead)] = {};
   if (sys::pread(fd, bytes, sizeof bytes, 0) != sizeof bytes) return false;
   const auto& head = *reinterpret_cast<const buffer::SpoolHead*>(bytes);

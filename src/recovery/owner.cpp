@@ -21,7 +21,7 @@ struct ProcStat {
   std::uint64_t start_time = 0;
 };
 
-// Fields 3, 4, 20 and 22 of /proc/<pid>/stat; the second one, the name, may hold anything.
+// Reads fields 3, 4, 20 and 22 of /proc/<pid>/stat; field 2, the name, may contain anything.
 bool read_stat(const char* path, ProcStat& out) {
   char text[1024];
   const long n = sys::read_file(path, text, sizeof text - 1);
@@ -55,10 +55,10 @@ std::uint64_t own_pid_namespace() {
   return sys::call(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &info, 0) == 0 ? info.st_ino : 0;
 }
 
-enum class Mapped { kYes, kNo, kEmpty, kUnreadable };
+enum class MapSearch { kYes, kNo, kEmpty, kUnreadable };
 
-// A line ends with "/<name>", or with that and " (deleted)". The kernel writes a newline in a name
-// as \\012.
+// True if a line ends with "/<name>" or "/<name> (deleted)". The kernel escapes a newline in a
+// name as \\012, so this does, too.
 bool ends_a_line(std::string_view text, const char* name) {
   char wanted[600] = "/";
   std::size_t length = 1;
@@ -74,24 +74,24 @@ bool ends_a_line(std::string_view text, const char* name) {
   }
 }
 
-// Looks for a file in the map of memory by its name, whatever directory it is shown in.
-Mapped is_mapped(std::uint32_t pid, const char* name, const char* other_name) {
+// Searches /proc/<pid>/maps for a file by base name, in any directory.
+MapSearch is_mapped(std::uint32_t pid, const char* name, const char* other_name) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%u/maps", pid);
   const int fd = sys::open(path, O_RDONLY);
-  if (fd < 0) return fd == -ENOENT ? Mapped::kNo : Mapped::kUnreadable;
+  if (fd < 0) return fd == -ENOENT ? MapSearch::kNo : MapSearch::kUnreadable;
   char text[16384];
   std::size_t have = 0;
-  Mapped found = Mapped::kEmpty;  // its first thread has let go of its memory
+  MapSearch result = MapSearch::kEmpty;  // its first thread has released the address space
   for (;;) {
     const long got = sys::read(fd, text + have, sizeof text - have);
     if (got == -EINTR) continue;
-    if (got < 0) found = Mapped::kUnreadable;
+    if (got < 0) result = MapSearch::kUnreadable;
     if (got <= 0) break;
-    found = Mapped::kNo;
+    result = MapSearch::kNo;
     have += static_cast<std::size_t>(got);
     if (ends_a_line({text, have}, name) || ends_a_line({text, have}, other_name)) {
-      found = Mapped::kYes;
+      result = MapSearch::kYes;
       break;
     }
     const std::size_t keep = have < 1024 ? have : 1024;
@@ -99,7 +99,7 @@ Mapped is_mapped(std::uint32_t pid, const char* name, const char* other_name) {
     have = keep;
   }
   sys::close(fd);
-  return found;
+  return result;
 }
 
 }  // namespace
@@ -134,27 +134,27 @@ Life life_of(const buffer::Owner& owner, const char* spool, const char* mapped_a
   const bool same_boot = std::strncmp(owner.boot, self.boot, sizeof owner.boot) == 0;
   const bool same_host = std::strncmp(owner.host, self.host, sizeof owner.host) == 0;
   if (!same_boot) {
-    // The same host after a restart runs nothing of before; another host cannot be seen from here.
+    // After a reboot nothing from before runs on this host; another host is not visible from here.
     return same_host && self.boot[0] != '\0' && owner.boot[0] != '\0' ? Life::kGone
                                                                       : Life::kCannotTell;
   }
   if (owner.pid_namespace != self.pid_namespace) return Life::kCannotTell;
   if (self.boot[0] == '\0' && !same_host) return Life::kCannotTell;
   if (owner.pid == 0 || owner.pid > 0x7fffffff) return Life::kGone;
-  if (self.start_time == 0 || owner.start_time == 0) {  // no /proc, here or there
+  if (self.start_time == 0 || owner.start_time == 0) {  // no /proc, on either side
     return sys::call(SYS_kill, owner.pid, 0) == -ESRCH ? Life::kGone : Life::kRuns;
   }
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%u/stat", owner.pid);
-  // A process that is ending has threads for a moment longer, which may be in the middle of
-  // writing. One whose first thread alone has ended looks the same, and goes on.
+  // A process that is ending still has threads for a moment, which may be writing. One in which
+  // only the first thread has ended looks the same, and continues.
   for (int i = 0; i < 50; ++i) {
     ProcStat stat;
     if (!read_stat(path, stat) || stat.start_time != owner.start_time) return Life::kGone;
     if (stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1)) return Life::kGone;
     if (stat.state != 'Z') {
-      const Mapped mapped = is_mapped(owner.pid, spool, mapped_as);
-      if (mapped != Mapped::kEmpty) return mapped == Mapped::kNo ? Life::kGone : Life::kRuns;
+      const MapSearch mapped = is_mapped(owner.pid, spool, mapped_as);
+      if (mapped != MapSearch::kEmpty) return mapped == MapSearch::kNo ? Life::kGone : Life::kRuns;
     }
     sys::sleep_ns(2'000'000);
   }
@@ -174,7 +174,7 @@ std::uint64_t process_key(const buffer::Owner& owner) noexcept {
   const int n = std::snprintf(text, sizeof text, "%s/%s/%llu/%u/%llu", owner.host, owner.boot,
                               static_cast<unsigned long long>(owner.pid_namespace), owner.pid,
                               static_cast<unsigned long long>(owner.start_time));
-  return record::hash16({text, static_cast<std::size_t>(n) < sizeof text
+  return format::hash16({text, static_cast<std::size_t>(n) < sizeof text
                                    ? static_cast<std::size_t>(n)
                                    : sizeof text - 1});
 }

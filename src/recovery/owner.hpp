@@ -1,14 +1,14 @@
-// Who owns a spool, and whether that process image still runs.
-// Called at start-up and by recoverers.
+// Identifies the owner of a spool, and checks whether that process image still runs.
+// Called at start-up and by recoverers; any thread.
 #pragma once
 #include "buffer/layout.hpp"
 
 namespace dft::recovery {
 
-// This process image, as others will have to recognise it.
+// Describes this process image, for other processes to identify it.
 void describe_self(buffer::Owner& owner) noexcept;
 
-// Turns a process of this host into its parent; false when there is none to be seen.
+// Replaces a process of this host by its parent; false if there is none, or it is not visible.
 bool describe_parent(buffer::Owner& owner) noexcept;
 
 enum class Life {
@@ -17,15 +17,15 @@ enum class Life {
   kCannotTell,  // on another host, or in another pid namespace
 };
 
-// `spool` and `mapped_as` are base names of the spool's file, now and when it was mapped: an image
-// that runs has it mapped under one of them; one that exec has replaced, under the same pid and
-// start time, has not.
+// `spool` and `mapped_as` are the base names of the spool file, now and when it was mapped: a
+// running image has the file mapped under one of them; an image that replaced it by exec, with
+// the same pid and start time, does not.
 Life life_of(const buffer::Owner& owner, const char* spool, const char* mapped_as) noexcept;
 
-// Whether the process is there at all, whatever program it runs now.
+// Whether the process exists at all, whatever program it runs now.
 bool process_exists(const buffer::Owner& owner) noexcept;
 
-// Equal for all images that one process has had.
+// The same for all images that one process runs (across exec).
 std::uint64_t process_key(const buffer::Owner& owner) noexcept;
 
 }  // namespace dft::recovery

@@ -19,11 +19,9 @@ using buffer::ChunkState;
 
 constexpr std::size_t kMostChunks = 512;
 
-bool is(const ChunkHead& chunk, ChunkState state) {
-  return chunk.state.load() == state;
-}
+bool is(const ChunkHead& chunk, ChunkState state) { return chunk.state.load() == state; }
 
-// Was the chunk still the same after it had been copied? If not, the copy is of two.
+// Whether the chunk was still the same after copying it. If not, the copy mixes two states.
 bool is_same(int fd, const ChunkHead& copy, std::uint64_t offset) {
   alignas(ChunkHead) std::byte bytes[sizeof(ChunkHead)];
   if (sys::pread(fd, bytes, sizeof bytes, offset) != sizeof bytes) return false;
@@ -51,8 +49,7 @@ void describe(buffer::SpoolHead& head, const char* base, Peeked& out) {
   std::snprintf(out.trace_name, sizeof out.trace_name, "%s", head.trace_name);
 }
 
-// Leaves out the copies of chunks that were not the same throughout. True if any are left, or there
-// were none.
+// Drops copies of chunks that changed while being copied. True if any are left, or there were none.
 bool keep_whole(buffer::Spool& spool, int fd) {
   std::uint32_t all = 0;
   std::uint32_t whole = 0;
@@ -69,7 +66,7 @@ bool keep_whole(buffer::Spool& spool, int fd) {
   return all == 0 || whole > 0;
 }
 
-// The records of the copied chunks as lines, those that are already in the trace included.
+// Encodes the records of the copied chunks as lines, including those already in the trace.
 void encode(buffer::Spool& spool, sink::MmapBuffer& lines, Peeked& out) {
   buffer::SpoolHead& head = spool.head();
   sink::Encoder encoder({head.owner.pid, head.host_hash, head.time_divisor_log10,
@@ -79,7 +76,7 @@ void encode(buffer::Spool& spool, sink::MmapBuffer& lines, Peeked& out) {
     if (is(chunk, ChunkState::kNames))
       encoder.names().read(buffer::payload(chunk), chunk.committed.load());
   });
-  // In the order in which they were taken; of very many, the newest.
+  // In the order in which they were taken; if there are too many, the newest.
   ChunkHead* chunks[kMostChunks];
   std::size_t size = 0;
   spool.each_chunk([&](ChunkHead& chunk, std::uint64_t) {
@@ -102,7 +99,7 @@ void encode(buffer::Spool& spool, sink::MmapBuffer& lines, Peeked& out) {
   encoder.free();
 }
 
-// A process in a hurry may fill a chunk and take the next while we copy.
+// A busy process may fill a chunk and take the next one while we copy.
 constexpr int kAttempts = 8;
 
 int peek_open(int fd, const char* path, Peeked& out, sink::MmapBuffer& lines) {
@@ -140,7 +137,7 @@ int peek(const char* directory, const char* name, Peeked& out, sink::MmapBuffer&
   lines.resize(0);
   char path[kLongestPath];
   if (!sink::join(path, sizeof path, directory, "", name, "")) return -ENAMETOOLONG;
-  const Descriptor file(sys::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  const OwnedFd file(sys::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   if (file.get() < 0) return file.get();
   struct stat info{};
   const int error = static_cast<int>(sys::status(file.get(), &info));
@@ -149,9 +146,9 @@ int peek(const char* directory, const char* name, Peeked& out, sink::MmapBuffer&
   std::uint64_t key = 0;
   if (!read_spool_pointer(file.get(), info, elsewhere, key))
     return peek_open(file.get(), path, out, lines);
-  const Descriptor local(sys::open(elsewhere, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  const OwnedFd local(sys::open(elsewhere, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   if (local.get() < 0) return local.get();
-  if (!is_noted(local.get(), key)) return -ENOENT;
+  if (!is_pointed_to(local.get(), key)) return -ENOENT;
   return peek_open(local.get(), elsewhere, out, lines);
 }
 

@@ -1,5 +1,6 @@
-// Finishing what the dead have left: spools whose owner is gone become whole trace files.
-// Called by the next image of the same process, by a parent's finalize, and by reading commands.
+// Recovery: turns spools whose owner is dead into complete trace files.
+// Called by the next image of the same process, by a parent's finalize, and by the reading
+// commands; any thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,26 +8,26 @@
 namespace dft::recovery {
 
 inline constexpr char kSpoolEnding[] = ".spool";
-// First bytes of a note that stands in the trace's directory for a spool that is elsewhere.
+// First bytes of a spool pointer: a file in the trace's directory that names a spool elsewhere.
 inline constexpr char kSpoolPointerStart[] = "dftracer-spool-at ";
 
-// The note by which a process is found by its children (session/run_note.hpp), made from its key.
-bool word_name(std::uint64_t key, char* to, std::size_t room) noexcept;
+// Name of the run note (session/run_note.hpp) of the process with this key.
+bool run_note_name(std::uint64_t key, char* to, std::size_t room) noexcept;
 
-struct Wanted {
-  bool force = false;     // also those whose owner cannot be checked from here
-  bool only_run = false;  // only spools of this run
-  std::uint64_t run = 0;  // whose totals are wanted
-  bool any_user = false;  // root only: also those of other users
-  bool quiet =
-      false;  // says nothing about spools that cannot be read: they are not the caller's business
+struct RecoveryOptions {
+  bool force = false;     // include spools whose owner cannot be checked from here
+  bool only_run = false;  // only spools of `run`
+  std::uint64_t run = 0;  // the run that the run_ counts are for
+  bool any_user = false;  // root only: include other users' spools
+  // Do not report unreadable spools: they do not concern the caller.
+  bool quiet = false;
 };
 
-struct Found {
+struct RecoveryCounts {
   std::uint64_t spools = 0;
   std::uint64_t recovered = 0;
-  std::uint64_t events = 0;  // lines that were added to traces
-  // Of the wanted run: what its totals did not hold, because the dead could not report it.
+  std::uint64_t events = 0;  // lines added to traces
+  // For `run` only: what its totals lack because the processes died before they reported.
   std::uint64_t run_processes = 0;
   std::uint64_t run_events = 0;
   std::uint64_t run_files = 0;
@@ -36,12 +37,13 @@ struct Found {
   std::uint64_t broken = 0;
 };
 
-enum class Outcome { kRecovered, kAlive, kUnknown, kBroken, kOther, kNothing };
+enum class RecoveryOutcome { kRecovered, kAlive, kUnknown, kBroken, kOther, kNothing };
 
-// One spool, by the base name of its file or note in `directory`.
-Outcome recover_spool(const char* directory, const char* name, const Wanted& wanted,
-                      Found& found) noexcept;
-// All spools of a directory; 0 or -errno if it cannot be read.
-int recover_directory(const char* directory, const Wanted& wanted, Found& found) noexcept;
+// Recovers one spool, by the base name of its file or spool pointer in `directory`.
+RecoveryOutcome recover_spool(const char* directory, const char* name,
+                              const RecoveryOptions& options, RecoveryCounts& counts) noexcept;
+// Recovers all spools of a directory. Returns 0, or -errno if it cannot be read.
+int recover_directory(const char* directory, const RecoveryOptions& options,
+                      RecoveryCounts& counts) noexcept;
 
 }  // namespace dft::recovery

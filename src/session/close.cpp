@@ -53,9 +53,9 @@ sink::IoTotals measure_totals(const Session& s) {
   totals.cpu_us = cpu_time() - s.cpu_before;
   const std::uint64_t own_read = sys::g_own_read.load();
   const std::uint64_t own_written = sys::g_own_written.load();
-  record::IoBytes moved;
+  IoBytes moved;
   if (s.config.disable_io || !s.io.measure(moved)) return totals;
-  const buffer::Sums sums = buffer::sum_tallies();
+  const buffer::TallySums sums = buffer::sum_tallies();
   const auto since = [](std::uint64_t now, std::uint64_t before) {
     return now > before ? now - before : 0;
   };
@@ -83,7 +83,7 @@ void account(Session& s, RunTotals totals) {
   if (s.config.summary && (!s.config.disable_io || empty)) say_summary(s, totals, untraced);
 }
 
-void add(RunTotals& totals, const recovery::Found& found) {
+void add(RunTotals& totals, const recovery::RecoveryCounts& found) {
   totals.processes += found.run_processes;
   totals.events += found.run_events;
   totals.files += found.run_files;
@@ -94,7 +94,7 @@ void add(RunTotals& totals, const recovery::Found& found) {
 
 RunTotals take_unreported(Session& s) {
   buffer::SpoolHead& head = s.pipeline->spool.head();
-  const buffer::Sums sums = buffer::sum_tallies();
+  const buffer::TallySums sums = buffer::sum_tallies();
   const std::uint64_t lost = head.lost.load();
   const auto since = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; };
   const RunTotals fresh{0,
@@ -148,8 +148,8 @@ Closed end_trace(Session& s) {
 // of ten thousand ranks cannot afford for nothing: only where there were children.
 void recover_children(const Session& s, RunTotals& totals) {
   if (!buffer::g_forked.load() && !has_reaped_children()) return;
-  recovery::Found found;
-  recovery::Wanted children;
+  recovery::RecoveryCounts found;
+  recovery::RecoveryOptions children;
   children.only_run = true;
   children.run = s.run;
   children.quiet = true;

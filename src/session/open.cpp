@@ -82,7 +82,7 @@ int PendingSpool::make(const Session& s, const buffer::Owner& owner, std::size_t
   head.flags = (s.place.compressed ? buffer::kCompressed : 0u) |
                (s.config.disable_tids ? buffer::kNoThreadIds : 0u);
   head.run = s.run;
-  head.host_hash = record::hash16(head.owner.host);
+  head.host_hash = format::hash16(head.owner.host);
   head.time_divisor_log10 = log10_of(s.config.time_metric);
   head.file_mode = static_cast<std::uint32_t>(s.config.file_mode);
   head.compression_level = static_cast<std::uint32_t>(s.config.compression_level);
@@ -118,7 +118,7 @@ std::uint64_t compose_preamble(const Session& s, const buffer::Owner& owner, std
                                std::uint64_t start_ns, bool opens_file, sink::MmapBuffer& out) {
   out.resize(0);
   return write_preamble(
-      {&s.facts, &owner, record::hash16(owner.host), s.run, recovery::process_key(owner), start_ns,
+      {&s.facts, &owner, format::hash16(owner.host), s.run, recovery::process_key(owner), start_ns,
        first_id, first_id + kOpeningIds + 256, log10_of(s.config.time_metric), s.rank, opens_file,
        s.config.inc_metadata, s.config.core_affinity},
       out);

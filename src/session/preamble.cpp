@@ -109,7 +109,7 @@ void name_program(std::string_view words, ProcessFacts& facts) {
 class Lines {
  public:
   Lines(const Preamble& what, sink::MmapBuffer& out) : what_(what), out_(out) {
-    record::write_hex16(host_, what.host_hash);
+    format::write_hex16(host_, what.host_hash);
   }
 
   void metadata(std::uint64_t id, const char* name, std::string_view key, std::string_view value) {
@@ -126,7 +126,7 @@ class Lines {
   }
   void hashed(std::uint64_t id, const char* name, std::string_view value) {
     char hex[17] = {};
-    record::write_hex16(hex, record::hash16(value));
+    format::write_hex16(hex, format::hash16(value));
     metadata(id, name, value, hex);
   }
   template <class... A>
@@ -140,11 +140,11 @@ class Lines {
   }
   void text(std::string_view more) { failed_ |= !out_.append(more); }
   void escaped(std::string_view raw) {
-    if (!out_.ensure(raw.size() * sink::kEscapeGrowth)) {
+    if (!out_.ensure(raw.size() * format::kEscapeGrowth)) {
       failed_ = true;
       return;
     }
-    out_.set_end(sink::escape(out_.end(), raw));
+    out_.set_end(format::escape(out_.end(), raw));
   }
   void end_line() {
     text("\n");
@@ -256,17 +256,17 @@ std::uint64_t write_preamble(const Preamble& what, sink::MmapBuffer& out) noexce
     write_date(date, static_cast<std::int64_t>(what.start_ns / 1000000000) +
                          what.facts->zone_offset_seconds);
     lines.format(",\"ppid\":%d", static_cast<int>(sys::call(SYS_getppid)));
-    record::write_hex16(hex, record::hash16(what.facts->command.view()));
+    format::write_hex16(hex, format::hash16(what.facts->command.view()));
     lines.format(",\"cmd_hash\":\"%s\"", hex);
-    record::write_hex16(hex, record::hash16(what.facts->exec));
+    format::write_hex16(hex, format::hash16(what.facts->exec));
     lines.format(",\"exec_hash\":\"%s\",\"version\":\"v%s\",\"date\":\"%s\"", hex, DFTRACER_VERSION,
                  date);
-    record::write_hex16(hex, record::hash16(where));
+    format::write_hex16(hex, format::hash16(where));
     lines.format(",\"cwd\":\"%s\"", hex);
   }
-  record::write_hex16(hex, what.run);
+  format::write_hex16(hex, what.run);
   lines.format(",\"run\":\"%s\"", hex);
-  record::write_hex16(hex, what.process_key);
+  format::write_hex16(hex, what.process_key);
   lines.format(",\"proc\":\"%s\"}}", hex);
   lines.end_line();
   if (what.rank >= 0) {

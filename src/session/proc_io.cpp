@@ -21,24 +21,24 @@ bool has_reaped_children() noexcept {
 
 void IoMeter::begin() noexcept {
   by_thread_ = has_reaped_children();
-  record::forget_thread_io();
+  forget_thread_io();
   if (by_thread_) {
-    known_ = record::keep_thread_io(false) && record::thread_io(before_);
+    known_ = keep_thread_io(false) && thread_io(before_);
   } else {
-    known_ = record::process_io(before_);
+    known_ = process_io(before_);
   }
 }
 
 void IoMeter::before_fork() noexcept {
   if (by_thread_ || !known_) return;
-  known_ = !has_reaped_children() && record::keep_thread_io(true);
+  known_ = !has_reaped_children() && keep_thread_io(true);
   by_thread_ = true;
 }
 
-bool IoMeter::measure(record::IoBytes& out) const noexcept {
+bool IoMeter::measure(IoBytes& out) const noexcept {
   if (!known_ || (!by_thread_ && has_reaped_children())) return false;
-  record::IoBytes now;
-  if (!(by_thread_ ? record::thread_io(now) : record::process_io(now))) return false;
+  IoBytes now;
+  if (!(by_thread_ ? thread_io(now) : process_io(now))) return false;
   const auto since = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; };
   out = {since(now.read, before_.read), since(now.written, before_.written)};
   return true;

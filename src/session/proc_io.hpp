@@ -20,10 +20,10 @@ class IoMeter {
   [[nodiscard]] bool is_ready_for_children() const noexcept { return by_thread_; }
   // Of this process alone, the tracer's own bytes included. False when it cannot be known: without
   // /proc, or after children that were made and waited for without a call that is intercepted.
-  [[nodiscard]] bool measure(record::IoBytes& out) const noexcept;
+  [[nodiscard]] bool measure(IoBytes& out) const noexcept;
 
  private:
-  record::IoBytes before_{};
+  IoBytes before_{};
   bool by_thread_ = false;
   bool known_ = false;
 };

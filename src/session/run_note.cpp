@@ -19,7 +19,7 @@ static_assert(sizeof(RunNote) <= 4096 && std::is_standard_layout_v<RunNote>);
 
 bool path_of(const char* directory, std::uint64_t key, char (&to)[kPath]) {
   char base[64];
-  return recovery::word_name(key, base, sizeof base) &&
+  return recovery::run_note_name(key, base, sizeof base) &&
          sink::join(to, sizeof to, directory, "", base, "");
 }
 

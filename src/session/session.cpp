@@ -81,7 +81,7 @@ void join_run(Session& s, const Environment& environment) {
     s.run = ::strtoull(s.config.run_id.c_str(), nullptr, 16);
   } else if (!known) {
     const std::string job = job_from_environment(environment);
-    s.run = job.empty() ? random64() : record::hash16(job);
+    s.run = job.empty() ? random64() : format::hash16(job);
   }
 }
 

@@ -53,7 +53,8 @@ struct Session {
   bool suspended = false;  // an exec is under way that ends the trace
   bool ends_last = false;  // after every destructor, not among them
   RunTotals reported{};    // calls and losses that this process has already added to the run's
-  recovery::Found recovered_for;  // traces of dead processes of the run that this one completed
+  // Traces of dead processes of the run that this one completed.
+  recovery::RecoveryCounts recovered_for;
   IoMeter io;
   std::uint64_t cpu_before = 0;  // microseconds that the process had used when recording began
   bool cpu_counts = false;       // whether that is known

@@ -143,7 +143,7 @@ std::uint64_t random64() noexcept {
   const std::uint64_t mixed[4] = {
       static_cast<std::uint64_t>(now.tv_sec), static_cast<std::uint64_t>(now.tv_nsec),
       static_cast<std::uint64_t>(sys::process_id()), reinterpret_cast<std::uint64_t>(&now)};
-  return record::hash16({reinterpret_cast<const char*>(mixed), sizeof mixed});
+  return format::hash16({reinterpret_cast<const char*>(mixed), sizeof mixed});
 }
 
 Existing inspect(const TracePlace& place, const char* trace_name, std::uint64_t run,
@@ -279,7 +279,7 @@ bool spool_directory(const TracePlace& place, const char* configured, char (&to)
 
 bool claim(const TracePlace& place, buffer::SpoolHead& head, const char* chosen,
            const char* passing, bool may_be_exact, char (&path)[kClaimPath], Existing& existing,
-           recovery::Found& recovered) noexcept {
+           recovery::RecoveryCounts& recovered) noexcept {
   const std::uint64_t key = recovery::process_key(head.owner);
   char base[256];
   existing = {Existing::What::kNothing, 0, 0, 0};
@@ -314,10 +314,11 @@ bool claim(const TracePlace& place, buffer::SpoolHead& head, const char* chosen,
     }
     if (taken != -EEXIST) return false;
     // The spool of a dead process: recover it, and the name is free. A living process keeps it.
-    recovery::Wanted wanted;
+    recovery::RecoveryOptions wanted;
     wanted.run = head.run;
     const auto outcome = recovery::recover_spool(place.directory, base, wanted, recovered);
-    if (outcome == recovery::Outcome::kRecovered || outcome == recovery::Outcome::kNothing)
+    if (outcome == recovery::RecoveryOutcome::kRecovered ||
+        outcome == recovery::RecoveryOutcome::kNothing)
       continue;
     // This process had the name before an exec, so a recoverer is at work on it: wait.
     if (chosen[0] != '\0' && waited++ < 500) {

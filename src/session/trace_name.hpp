@@ -67,6 +67,6 @@ inline constexpr std::size_t kClaimPath = 4096 + 300;
 // what the trace will replace or continue; `recovered` counts the dead.
 bool claim(const TracePlace& place, buffer::SpoolHead& head, const char* chosen,
            const char* passing, bool may_be_exact, char (&path)[kClaimPath], Existing& existing,
-           recovery::Found& recovered) noexcept;
+           recovery::RecoveryCounts& recovered) noexcept;
 
 }  // namespace dft::session

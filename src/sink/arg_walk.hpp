@@ -1,5 +1,5 @@
-// The arguments of a record, one after the other. Treats them as if they came from a hostile file.
-// Called by the encoder, on whatever thread drains.
+// Iterates over the arguments of a record, treating them as input from a hostile file.
+// Used by the encoder, on the draining thread or in a recoverer.
 #pragma once
 #include <cstddef>
 #include <cstring>
@@ -9,16 +9,16 @@
 
 namespace dft::sink {
 
-struct Field {
+struct ArgView {
   record::Arg head;
   std::string_view bytes;
 };
 
-// Walks arguments; a length that does not fit ends the walk.
-class Fields {
+// Iterates over arguments; stops at a length that does not fit.
+class ArgCursor {
  public:
-  Fields(const std::byte* from, const std::byte* to) : at_(from), end_(to) {}
-  bool next(Field& out) {
+  ArgCursor(const std::byte* from, const std::byte* to) : at_(from), end_(to) {}
+  bool next(ArgView& out) {
     if (static_cast<std::size_t>(end_ - at_) < sizeof(record::Arg)) return false;
     std::memcpy(&out.head, at_, sizeof(record::Arg));
     at_ += sizeof(record::Arg);
@@ -32,7 +32,7 @@ class Fields {
     return true;
   }
 
-  // What has not been walked yet.
+  // Where the next argument starts.
   [[nodiscard]] const std::byte* rest() const { return at_; }
 
  private:

@@ -29,7 +29,7 @@ bool Gzip::member(std::string_view text, std::uint32_t lines, MmapBuffer& out) n
     if (!work_.ensure(kStream + tables)) return false;
     work_.resize(kStream + tables);
   }
-  // Text that does not compress is stored in blocks of at most 64 KiB, five bytes more each.
+  // ISA-L stores incompressible text in blocks of up to 64 KiB, each with 5 bytes of overhead.
   const std::size_t most = text.size() + text.size() / 8192 * 5 + 512;
   out.resize(0);
   if (!out.ensure(format::kMemberHeader + most + format::kMemberTrailer)) return false;
@@ -39,7 +39,7 @@ bool Gzip::member(std::string_view text, std::uint32_t lines, MmapBuffer& out) n
   stream->level = level_;
   stream->level_buf = reinterpret_cast<std::uint8_t*>(work_.data()) + kStream;
   stream->level_buf_size = tables;
-  stream->gzip_flag = IGZIP_GZIP_NO_HDR;  // the trailer is ISA-L's, the header ours
+  stream->gzip_flag = IGZIP_GZIP_NO_HDR;  // ISA-L writes the trailer, we write the header
   stream->end_of_stream = 1;
   stream->next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
   stream->avail_in = static_cast<std::uint32_t>(text.size());

@@ -1,5 +1,5 @@
-// Independent gzip members of whole lines, with their size in the header so that readers split a
-// file without an index. Used by whoever drains.
+// Independent gzip members of whole lines, with their size in the header, so that readers can
+// split a file without an index. Used on the draining thread and by recoverers.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace dft::sink {
 class Gzip {
  public:
   explicit Gzip(unsigned level) noexcept : level_(level < 4 ? level : 1) {}
-  // Replaces `out` by one member. False when there is no memory.
+  // Replaces the contents of `out` by one member. False if there is no memory.
   bool member(std::string_view text, std::uint32_t lines, MmapBuffer& out) noexcept;
   void free() noexcept { work_.free(); }
 

@@ -11,6 +11,8 @@
 namespace dft::sink {
 namespace {
 
+using format::escape;
+using format::kEscapeGrowth;
 using record::Arg;
 using record::ArgType;
 using record::Head;
@@ -23,10 +25,10 @@ constexpr bool is_timed(Kind kind) {
 
 }  // namespace
 
-Encoder::Encoder(const Process& process, const record::ClockMap& timeline,
+Encoder::Encoder(const ProcessInfo& process, const record::ClockMap& clock_map,
                  std::atomic<std::uint64_t>& next_id) noexcept
-    : process_(process), clock_map_(timeline), next_id_(next_id) {
-  record::write_hex16(host_, process.host_hash);
+    : process_(process), clock_map_(clock_map), next_id_(next_id) {
+  format::write_hex16(host_, process.host_hash);
   char* p = put(span_, ",\"ph\":\"X\",\"args\":{\"hhash\":\"");
   p = put(p, std::string_view(host_, 16));
   p = put(p, "\",\"p_idx\":");
@@ -91,7 +93,7 @@ bool Encoder::encode_one(const std::byte* from, const std::byte* to, MmapBuffer&
     std::memcpy(&parent, from, sizeof parent);
     from += sizeof parent;
   }
-  // Names past the table's limits, times that are given, other tracers: calls have none of those.
+  // Calls never have inline names, given times or another tracer's thread.
   if ((call.flags & ~record::kNested) != 0) return false;
   return line({call.size, call.kind, 0, call.level, call.shape, 0, call.id, parent, call.start,
                call.duration},
@@ -106,29 +108,29 @@ Encoder::Times Encoder::times_of(const Head& head) const noexcept {
   return {start, is_span(head.kind) ? in_units(clock_map_.to_ns(stop)) : start};
 }
 
-// Takes what stands before the arguments off the front of a record: names past the table's limits,
-// and the thread that another tracer names.
+// Removes what precedes the arguments from a record: names that did not fit into the name table,
+// and the thread that another tracer gave.
 bool Encoder::take_front(const Head& head, const std::byte*& args, const std::byte* end,
                          std::string_view (&names)[2]) noexcept {
-  Fields fields(args, end);
-  Field field;
+  ArgCursor cursor(args, end);
+  ArgView arg;
   for (int i = 0; i < 2; ++i) {
     if ((head.flags & (i == 0 ? record::kInlineName : record::kInlineCategory)) == 0) continue;
-    if (!fields.next(field) || field.head.type != ArgType::kString) return false;
-    names[i] = field.bytes;
-    args += sizeof(Arg) + record::padded(field.bytes.size());
+    if (!cursor.next(arg) || arg.head.type != ArgType::kString) return false;
+    names[i] = arg.bytes;
+    args += sizeof(Arg) + record::padded(arg.bytes.size());
   }
-  return (head.flags & record::kForeign) == 0 || foreign_thread(fields, args);
+  return (head.flags & record::kForeign) == 0 || foreign_thread(cursor, args);
 }
 
-// What the line has in common with others, or as if it had.
+// The cached line prefix, or one built in scratch space.
 bool Encoder::front_of(const Head& head, const std::string_view (&names)[2],
                        Front& front) noexcept {
   const std::string_view where(where_, where_size_);
   constexpr std::uint8_t kInline = record::kInlineName | record::kInlineCategory;
   if ((head.flags & kInline) == 0) [[likely]] {
-    if (Stem* stem = stems_.find(head, thread_, where, names_)) [[likely]] {
-      front = {{stem->text, stem->size}, &stem->shape};
+    if (LinePrefix* prefix = prefixes_.find(head, thread_, where, names_)) [[likely]] {
+      front = {{prefix->text, prefix->size}, &prefix->shape};
       return true;
     }
   }
@@ -136,17 +138,17 @@ bool Encoder::front_of(const Head& head, const std::string_view (&names)[2],
   Label category{names_.text(head.category), false};
   if ((head.flags & record::kInlineName) != 0) name = {names[0], true};
   if ((head.flags & record::kInlineCategory) != 0) category = {names[1], true};
-  spare_shape_.words = 0;
+  scratch_shape_.words = 0;
   if (head.kind == Kind::kCall) {
-    spare_shape_ = parse_shape(name.text);
-    name.text = spare_shape_.name;
-    category.text = spare_shape_.category;
+    scratch_shape_ = parse_shape(name.text);
+    name.text = scratch_shape_.name;
+    category.text = scratch_shape_.category;
   }
-  spare_.resize(0);
+  scratch_.resize(0);
   const std::size_t longest = (name.text.size() + category.text.size()) * kEscapeGrowth;
-  if (!room(spare_, longest + where.size() + kStemFixed)) return false;
-  spare_.set_end(put_stem(spare_.end(), name, category, where));
-  front = {spare_.view(), &spare_shape_};
+  if (!room(scratch_, longest + where.size() + kPrefixFixed)) return false;
+  scratch_.set_end(put_prefix(scratch_.end(), name, category, where));
+  front = {scratch_.view(), &scratch_shape_};
   return true;
 }
 
@@ -173,7 +175,7 @@ bool Encoder::line(const Head& head, const std::byte* args, const std::byte* end
   if (!front_of(head, names, front) || !room(out, kFixedPart + front.text.size())) return false;
   char* p = put(out.end(), "{\"id\":");
   p = number(p, head.id);
-  p = put_in_steps<kStemStep>(p, front.text.data(), front.text.size());
+  p = put_in_steps<kPrefixStep>(p, front.text.data(), front.text.size());
   p = number(p, start);
   if (head.kind == Kind::kCounter) {
     out.set_end(put(p, ",\"ph\":\"C\",\"args\":{"));  // every argument of a counter is a series
@@ -208,11 +210,11 @@ bool Encoder::line(const Head& head, const std::byte* args, const std::byte* end
 
 namespace {
 
-void write_word(Shape::Word& word, std::uint64_t value) {
+void write_word(CallShape::ShapeWord& word, std::uint64_t value) {
   char* p = word.text + word.key_size;
   if (word.hash) {
     *p++ = '"';
-    p = record::write_hex16(p, value);
+    p = format::write_hex16(p, value);
     *p++ = '"';
   } else {
     p = number(p, static_cast<std::int64_t>(value));
@@ -223,18 +225,18 @@ void write_word(Shape::Word& word, std::uint64_t value) {
 
 }  // namespace
 
-// As many as there are, and as the shape knows.
-bool Encoder::words(Shape& shape, const std::byte* from, const std::byte* to,
+// Stops at the shorter of record and shape.
+bool Encoder::words(CallShape& shape, const std::byte* from, const std::byte* to,
                     MmapBuffer& out) noexcept {
-  if (!room(out, record::kMostShapeWords * Shape::kPiece)) return false;
+  if (!room(out, record::kMostShapeWords * CallShape::kPiece)) return false;
   char* p = out.end();
   for (std::uint32_t i = 0; i < shape.words && static_cast<std::size_t>(to - from) >= 8; ++i) {
-    Shape::Word& word = shape.word[i];
+    CallShape::ShapeWord& word = shape.word[i];
     std::uint64_t value;
     std::memcpy(&value, from, sizeof value);
     from += sizeof value;
     if (value != word.value || word.size == 0) write_word(word, value);
-    std::memcpy(p, word.text, Shape::kPiece);
+    std::memcpy(p, word.text, CallShape::kPiece);
     p += word.size;
   }
   out.set_end(p);
@@ -243,25 +245,25 @@ bool Encoder::words(Shape& shape, const std::byte* from, const std::byte* to,
 
 namespace {
 
-// False when no key can be there twice, which a look at the ids tells.
+// False if no key can occur twice, which a look at the ids shows.
 bool may_repeat(const std::byte* from, const std::byte* to) {
-  Fields fields(from, to);
-  Field field;
+  ArgCursor cursor(from, to);
+  ArgView arg;
   std::uint64_t seen = 0;
-  while (fields.next(field)) {
-    if (field.head.type == ArgType::kInlineKey) continue;
-    const std::uint64_t bit = std::uint64_t{1} << field.head.key % 64;
+  while (cursor.next(arg)) {
+    if (arg.head.type == ArgType::kInlineKey) continue;
+    const std::uint64_t bit = std::uint64_t{1} << arg.head.key % 64;
     if ((seen & bit) != 0) return true;
     seen |= bit;
   }
   return false;
 }
 
-// The last value that the program gave a key is the one that it meant.
+// The last value given for a key wins.
 bool is_given_again(std::uint32_t key, std::string_view inline_key, const std::byte* rest,
                     const std::byte* to) {
-  Fields later(rest, to);
-  Field other;
+  ArgCursor later(rest, to);
+  ArgView other;
   std::string_view other_inline;
   while (later.next(other)) {
     if (other.head.type == ArgType::kInlineKey) {
@@ -276,14 +278,14 @@ bool is_given_again(std::uint32_t key, std::string_view inline_key, const std::b
 
 }  // namespace
 
-// Underscores after a reserved key, one more than any other argument of that name has.
+// Appends underscores to a reserved key: one more than on any other argument of that name.
 char* Encoder::rename(char* p, std::string_view key, const std::byte* from,
                       const std::byte* to) const noexcept {
   std::size_t most = 0;
-  Fields fields(from, to);
-  Field field;
-  while (fields.next(field)) {
-    std::string_view other = field.head.key != 0 ? names_.text(field.head.key) : std::string_view();
+  ArgCursor cursor(from, to);
+  ArgView arg;
+  while (cursor.next(arg)) {
+    std::string_view other = arg.head.key != 0 ? names_.text(arg.head.key) : std::string_view();
     if (!other.starts_with(key)) continue;
     other.remove_prefix(key.size());
     if (other.find_first_not_of('_') == std::string_view::npos) most = std::max(most, other.size());
@@ -294,67 +296,67 @@ char* Encoder::rename(char* p, std::string_view key, const std::byte* from,
 
 bool Encoder::arguments(const std::byte* from, const std::byte* to, std::uint64_t start, bool first,
                         MmapBuffer& out) noexcept {
-  Fields fields(from, to);
-  Field field;
+  ArgCursor cursor(from, to);
+  ArgView arg;
   std::string_view inline_key;
   const bool look_ahead = may_repeat(from, to);
-  while (fields.next(field)) {
-    if (field.head.type == ArgType::kInlineKey) {
-      inline_key = field.bytes;
+  while (cursor.next(arg)) {
+    if (arg.head.type == ArgType::kInlineKey) {
+      inline_key = arg.bytes;
       continue;
     }
-    if (look_ahead && is_given_again(field.head.key, inline_key, fields.rest(), to)) {
+    if (look_ahead && is_given_again(arg.head.key, inline_key, cursor.rest(), to)) {
       inline_key = {};
       continue;
     }
-    const auto [key, reserved] = field.head.key != 0
-                                     ? names_.key(field.head.key)
-                                     : NameTable::Key{inline_key, is_reserved(inline_key)};
-    const std::size_t key_room = key.size() * (field.head.key != 0 ? 1 : kEscapeGrowth);
-    if (!room(out, key_room + field.bytes.size() * kEscapeGrowth + 128)) return false;
+    const auto [key, reserved] = arg.head.key != 0
+                                     ? names_.key(arg.head.key)
+                                     : NameTable::ArgKey{inline_key, is_reserved(inline_key)};
+    const std::size_t key_room = key.size() * (arg.head.key != 0 ? 1 : kEscapeGrowth);
+    if (!room(out, key_room + arg.bytes.size() * kEscapeGrowth + 128)) return false;
     char* p = out.end();
     if (!first) *p++ = ',';
     first = false;
     *p++ = '"';
-    p = field.head.key != 0 ? put_in_steps(p, key.data(), key.size()) : escape(p, key);
+    p = arg.head.key != 0 ? put_in_steps(p, key.data(), key.size()) : escape(p, key);
     if (reserved) [[unlikely]]
       p = rename(p, key, from, to);
     *p++ = '"';
     *p++ = ':';
-    switch (field.head.type) {
+    switch (arg.head.type) {
       case ArgType::kInt:
-        p = number(p, static_cast<std::int64_t>(field.head.word));
+        p = number(p, static_cast<std::int64_t>(arg.head.word));
         break;
       case ArgType::kUint:
-        p = number(p, field.head.word);
+        p = number(p, arg.head.word);
         break;
       case ArgType::kBool:
-        p = field.head.word != 0 ? put(p, "true") : put(p, "false");
+        p = arg.head.word != 0 ? put(p, "true") : put(p, "false");
         break;
       case ArgType::kFloat: {
         double value;
-        std::memcpy(&value, &field.head.word, sizeof value);
+        std::memcpy(&value, &arg.head.word, sizeof value);
         p = real(p, value);
         break;
       }
       case ArgType::kHash:
         *p++ = '"';
-        p = record::write_hex16(p, field.head.word);
+        p = format::write_hex16(p, arg.head.word);
         *p++ = '"';
         break;
       case ArgType::kTicks:
-        p = number(p, in_units(clock_map_.to_ns(start + field.head.word)) -
+        p = number(p, in_units(clock_map_.to_ns(start + arg.head.word)) -
                           in_units(clock_map_.to_ns(start)));
         break;
       case ArgType::kJson:
-        if (is_json(field.bytes)) [[likely]] {
-          p = put(p, field.bytes);
+        if (is_json(arg.bytes)) [[likely]] {
+          p = put(p, arg.bytes);
           break;
         }
         [[fallthrough]];
       case ArgType::kString:
         *p++ = '"';
-        p = escape(p, field.bytes);
+        p = escape(p, arg.bytes);
         *p++ = '"';
         break;
       default:

@@ -1,6 +1,5 @@
-// Binary records to JSON lines. The same code writes a living process's trace and a dead one's.
-// Called under the sink's lock, or by a recoverer; treats every record as if it came from a hostile
-// file.
+// Turns binary records into JSON lines, for living and for dead processes alike. Called under the
+// sink's lock, or by a recoverer. Treats every record as input from a hostile file.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -16,19 +15,19 @@
 
 namespace dft::sink {
 
-// Enough for everything in a line but its strings.
+// Enough for everything in a line except its strings.
 inline constexpr std::size_t kFixedPart = 512;
 
-struct Process {
+struct ProcessInfo {
   std::uint32_t pid;
   std::uint64_t host_hash;
   std::uint32_t time_divisor_log10;
   bool thread_ids;
 };
 
-// What a process did, beside what it recorded.
+// What a process did in total, beyond what it recorded.
 struct IoTotals {
-  std::uint64_t cpu_us;  // of all its threads, the tracer's among them
+  std::uint64_t cpu_us;  // of all its threads, including the tracer's
   bool counted;          // calls were intercepted, and the kernel's byte counts are known
   std::uint64_t calls;
   std::uint64_t filtered;
@@ -40,17 +39,17 @@ struct IoTotals {
 
 class Encoder {
  public:
-  Encoder(const Process& process, const record::ClockMap& timeline,
+  Encoder(const ProcessInfo& process, const record::ClockMap& clock_map,
           std::atomic<std::uint64_t>& next_id) noexcept;
 
   NameTable& names() noexcept { return names_; }
 
   enum class Result { kDone, kBadRecord, kNoMemory };
-  // Appends the lines of all whole records in [from, to) that `thread` wrote. Stops at the first
-  // record that cannot be one; what came before it stands.
+  // Appends the lines of all whole records in [from, to), which `thread` wrote. Stops at the
+  // first invalid record; the lines before it stay.
   Result encode(const std::byte* from, const std::byte* to, std::uint32_t thread,
                 MmapBuffer& out) noexcept;
-  // Lines of the tracer's own. at_ns 0: the time of the last event.
+  // Lines about the trace itself. at_ns 0: use the time of the last event.
   bool lost(std::uint64_t events, std::uint64_t at_ns, MmapBuffer& out) noexcept;
   struct End {
     std::uint64_t records;
@@ -64,15 +63,15 @@ class Encoder {
 
   [[nodiscard]] std::uint64_t lines() const noexcept { return lines_; }
   void set_lines(std::uint64_t lines) noexcept { lines_ = lines; }
-  // Lines that are no events, and those of them that name files.
+  // Lines that are not events, and how many of those name files.
   [[nodiscard]] std::uint64_t metadata_lines() const noexcept { return metadata_lines_; }
   [[nodiscard]] std::uint64_t files() const noexcept { return files_; }
   void free() noexcept {
     names_.free();
     lane_ends_.free();
     nesting_.free();
-    stems_.free();
-    spare_.free();
+    prefixes_.free();
+    scratch_.free();
   }
   [[nodiscard]] std::uint64_t last_time() const noexcept { return last_time_; }
 
@@ -87,14 +86,15 @@ class Encoder {
   Times times_of(const record::Head& head) const noexcept;
   bool take_front(const record::Head& head, const std::byte*& args, const std::byte* end,
                   std::string_view (&names)[2]) noexcept;
-  // Everything between a line's id and its time, and what a call's words mean.
+  // Everything between a line's id and its time, and the meaning of a call's words.
   struct Front {
     std::string_view text;
-    Shape* shape;
+    CallShape* shape;
   };
   bool front_of(const record::Head& head, const std::string_view (&names)[2],
                 Front& front) noexcept;
-  bool words(Shape& shape, const std::byte* from, const std::byte* to, MmapBuffer& out) noexcept;
+  bool words(CallShape& shape, const std::byte* from, const std::byte* to,
+             MmapBuffer& out) noexcept;
   char* own_line(char* p, std::string_view name, std::uint64_t id) noexcept;
   char* own_args(char* p, std::string_view phase) noexcept;
   bool metadata(const record::Head& head, const std::byte* args, const std::byte* end,
@@ -106,7 +106,7 @@ class Encoder {
   }
   char* rename(char* p, std::string_view key, const std::byte* from,
                const std::byte* to) const noexcept;
-  bool foreign_thread(Fields& fields, const std::byte*& args) noexcept;
+  bool foreign_thread(ArgCursor& cursor, const std::byte*& args) noexcept;
   std::uint32_t own_lane(std::uint64_t start, std::uint64_t end) noexcept;
   void set_thread(std::uint32_t thread) noexcept;
   [[nodiscard]] std::uint64_t in_units(std::uint64_t ns) const noexcept;
@@ -116,15 +116,15 @@ class Encoder {
     std::uint64_t end;
   };
 
-  Process process_;
+  ProcessInfo process_;
   const record::ClockMap& clock_map_;
   std::atomic<std::uint64_t>& next_id_;
   NameTable names_;
-  Stems stems_;
-  MmapBuffer spare_;  // the front of a line that is not among them
-  Shape spare_shape_{};
+  LinePrefixes prefixes_;
+  MmapBuffer scratch_;  // holds a prefix that is not cached
+  CallShape scratch_shape_{};
   Nesting nesting_;
-  MmapBuffer lane_ends_;  // of LaneEnd, for spans that cross others
+  MmapBuffer lane_ends_;  // of LaneEnd, for crossing spans
   std::uint64_t lines_ = 0;
   std::uint64_t metadata_lines_ = 0;
   std::uint64_t files_ = 0;
@@ -134,7 +134,7 @@ class Encoder {
   char where_[64];  // ,"pid":P,"tid":T
   std::size_t where_size_ = 0;
   char host_[17] = {};
-  char span_[64] = {};  // from the end of the duration to the parent
+  char span_[64] = {};  // from after the duration up to the parent
   std::size_t span_size_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// The lines that are the tracer's own: metadata, lanes, losses and the end.
+// Encoder's lines about the trace itself: metadata, lanes, lost events and the end record. Called
+// like the rest of the encoder (encode.hpp).
 #include "format/escape.hpp"
 #include "format/hash.hpp"
 #include "format/lane_ids.hpp"
@@ -9,6 +10,8 @@
 namespace dft::sink {
 namespace {
 
+using format::escape;
+using format::kEscapeGrowth;
 using record::Head;
 using record::Kind;
 
@@ -29,7 +32,7 @@ std::string_view metadata_name(Kind kind) {
 
 }  // namespace
 
-// Up to and including the thread; id 0 takes the next one.
+// Writes a line up to and including the thread; id 0 takes the next free id.
 char* Encoder::own_line(char* p, std::string_view name, std::uint64_t id) noexcept {
   p = put(p, "{\"id\":");
   p = number(p, id != 0 ? id : next_id_.fetch_add(1));
@@ -39,7 +42,7 @@ char* Encoder::own_line(char* p, std::string_view name, std::uint64_t id) noexce
   return put(p, std::string_view(where_, where_size_));
 }
 
-// The phase, and the argument that every line begins with.
+// Writes the phase and the first argument, which all of these lines have.
 char* Encoder::own_args(char* p, std::string_view phase) noexcept {
   p = put(p, ",\"ph\":\"");
   p = put(p, phase);
@@ -51,9 +54,9 @@ char* Encoder::own_args(char* p, std::string_view phase) noexcept {
 
 bool Encoder::metadata(const Head& head, const std::byte* args, const std::byte* end,
                        MmapBuffer& out) noexcept {
-  Fields fields(args, end);
-  Field value;
-  Field key;
+  ArgCursor fields(args, end);
+  ArgView value;
+  ArgView key;
   if ((head.flags & record::kInlineName) != 0 && !fields.next(key)) return false;
   if ((head.flags & record::kForeign) != 0 && !foreign_thread(fields, args)) return false;
   if (!fields.next(value)) return false;
@@ -75,7 +78,7 @@ bool Encoder::metadata(const Head& head, const std::byte* args, const std::byte*
   } else {
     p = escape(p, value.bytes);
     p = put(p, "\",\"value\":\"");
-    p = hashed ? record::write_hex16(p, head.id) : put(p, "thread_name");
+    p = hashed ? format::write_hex16(p, head.id) : put(p, "thread_name");
   }
   out.set_end(put(p, "\"}}\n"));
   ++lines_;
@@ -84,9 +87,9 @@ bool Encoder::metadata(const Head& head, const std::byte* args, const std::byte*
   return true;
 }
 
-// Takes the thread off the front of a record that another tracer's events were made into.
-bool Encoder::foreign_thread(Fields& fields, const std::byte*& args) noexcept {
-  Field field;
+// Removes the thread from the front of a record that came from another tracer.
+bool Encoder::foreign_thread(ArgCursor& fields, const std::byte*& args) noexcept {
+  ArgView field;
   if (!fields.next(field) || field.head.type != record::ArgType::kUint) return false;
   const std::uint64_t thread = field.head.word;
   if (thread == 0 || thread > ~std::uint32_t{0}) return false;

@@ -13,12 +13,12 @@ class Check {
  public:
   explicit Check(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
 
-  // Containers are bits of a word, set where it is an object, so that depth costs no stack.
+  // The open containers are bits of a word, 1 for an object, so that depth costs no stack.
   bool whole() {
     unsigned depth = 0;
     std::uint64_t objects = 0;
     for (;;) {
-      // A value begins here.
+      // A value starts here.
       if (accept('{')) {
         if (depth == kDepth) return false;
         objects = objects << 1 | 1;
@@ -39,7 +39,7 @@ class Check {
       } else if (!scalar()) {
         return false;
       }
-      // A value has ended: so do the containers that close with it.
+      // A value has ended: close the containers that end with it.
       for (;;) {
         if (depth == 0) return at_ == end_;
         const bool object = (objects & 1) != 0;
@@ -77,7 +77,8 @@ class Check {
       if (byte < ' ' || byte == 0x7f) return false;
       if (byte > 0x7f) {
         const auto* p = reinterpret_cast<const unsigned char*>(at_ - 1);
-        const std::size_t length = utf8_sequence(p, static_cast<std::size_t>(end_ - at_) + 1);
+        const std::size_t length =
+            format::utf8_sequence(p, static_cast<std::size_t>(end_ - at_) + 1);
         if (length == 0) return false;
         at_ += length - 1;
       }

@@ -1,11 +1,11 @@
-// Is a text, which somebody else wrote, a JSON value that may stand in a line as it is?
-// Called by the encoder, on whatever thread drains.
+// Checks whether text from outside is a JSON value that can be copied into a line verbatim.
+// Called by the encoder, on the draining thread or in a recoverer.
 #pragma once
 #include <string_view>
 
 namespace dft::sink {
 
-// One value as our escaper writes text, without blanks or line breaks, nested at most 64 deep.
+// One value, with strings as our escaper writes them, no whitespace, nested at most 64 deep.
 bool is_json(std::string_view text) noexcept;
 
 }  // namespace dft::sink

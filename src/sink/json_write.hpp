@@ -1,5 +1,5 @@
-// Pieces of JSON text, written where a pointer stands; the caller has made room.
-// Called by the encoder, on whatever thread drains.
+// Writes pieces of JSON text at a pointer; the caller has made room.
+// Called by the encoder, on the draining thread or in a recoverer.
 #pragma once
 #include <bit>
 #include <charconv>
@@ -18,12 +18,11 @@ inline char* put(char* to, const char (&literal)[N]) {
   return to + N - 1;
 }
 inline char* put(char* to, std::string_view text) {
-  if (text.empty()) return to;  // an empty view may have no address, which memcpy must not be given
+  if (text.empty()) return to;  // an empty view may be null, which memcpy does not allow
   std::memcpy(to, text.data(), text.size());
   return to + text.size();
 }
-// For text that is mostly shorter than a step: so many bytes of it can be read, and as many are
-// written.
+// Copies a fixed kBytes (usually all of it), then any tail. Both buffers need kBytes of slack.
 inline constexpr std::size_t kStep = 32;
 template <std::size_t kBytes = kStep>
 inline char* put_in_steps(char* to, const char* text, std::size_t size) {
@@ -34,8 +33,8 @@ inline char* put_in_steps(char* to, const char* text, std::size_t size) {
 }
 
 inline constexpr std::uint32_t kEightDigits = 100'000'000;
-// The eight digits of a number below kEightDigits, each a byte, the first one lowest: halved three
-// times, all parts at once.
+// The eight digits of a number below kEightDigits, one per byte, the first one lowest: splits all
+// parts in half, three times.
 inline std::uint64_t digits8(std::uint32_t value) {
   static_assert(std::endian::native == std::endian::little);
   const std::uint64_t fours = value / 10000 | static_cast<std::uint64_t>(value % 10000) << 32;
@@ -50,7 +49,7 @@ inline char* put_digits8(char* to, std::uint32_t value) {
   return to + sizeof text;
 }
 
-// Numbers take at most 20 bytes, and may write as far as 24.
+// Numbers take at most 20 bytes, but may write up to 24.
 template <std::unsigned_integral T>
 inline char* number(char* to, T value) {
   if (value < 10) {
@@ -77,7 +76,7 @@ inline char* number(char* to, T value) {
   return number(to, size);
 }
 
-// JSON knows no NaN and no infinity; a whole float keeps its point, so that a reader sees its type.
+// JSON has no NaN and no infinity. A whole number keeps its ".0", so that readers see its type.
 inline char* real(char* to, double value) {
   if (!std::isfinite(value)) return put(to, "null");
   char* end = std::to_chars(to, to + 32, value).ptr;

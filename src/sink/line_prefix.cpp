@@ -6,7 +6,7 @@
 namespace dft::sink {
 namespace {
 
-bool read_word(std::string_view text, Shape::Word& word) {
+bool read_word(std::string_view text, CallShape::ShapeWord& word) {
   if (text.size() < 2 || text.size() > 1 + record::kLongestShapeKey) return false;
   if (text[0] != record::kShapeHash && text[0] != record::kShapeNumber) return false;
   word.hash = text[0] == record::kShapeHash;
@@ -21,8 +21,8 @@ bool read_word(std::string_view text, Shape::Word& word) {
 
 }  // namespace
 
-Shape parse_shape(std::string_view text) noexcept {
-  Shape shape;
+CallShape parse_shape(std::string_view text) noexcept {
+  CallShape shape;
   shape.words = 0;
   std::size_t bar = text.find(record::kShapeBar);
   shape.name = text.substr(0, bar);
@@ -44,8 +44,10 @@ Shape parse_shape(std::string_view text) noexcept {
   return shape;
 }
 
-char* put_stem(char* p, Label name, Label category, std::string_view where) noexcept {
-  const auto label = [&p](Label what) { p = what.raw ? escape(p, what.text) : put(p, what.text); };
+char* put_prefix(char* p, Label name, Label category, std::string_view where) noexcept {
+  const auto label = [&p](Label value) {
+    p = value.raw ? format::escape(p, value.text) : put(p, value.text);
+  };
   p = put(p, ",\"name\":\"");
   label(name);
   p = put(p, "\",\"cat\":\"");
@@ -55,30 +57,30 @@ char* put_stem(char* p, Label name, Label category, std::string_view where) noex
   return put(p, ",\"ts\":");
 }
 
-bool Stems::prepare() noexcept {
-  if (!memory_.ensure(kStems * sizeof(Stem))) return false;
-  memory_.resize(kStems * sizeof(Stem));
+bool LinePrefixes::prepare() noexcept {
+  if (!memory_.ensure(kPrefixes * sizeof(LinePrefix))) return false;
+  memory_.resize(kPrefixes * sizeof(LinePrefix));
   return true;
 }
 
-bool Stems::make(Stem& stem, const record::Head& head, std::uint32_t thread, std::string_view where,
-                 const NameTable& names) noexcept {
+bool LinePrefixes::make(LinePrefix& prefix, const record::Head& head, std::uint32_t thread,
+                        std::string_view where, const NameTable& names) noexcept {
   std::string_view name = names.text(head.name);
   std::string_view category = names.text(head.category);
-  stem.version = 0;
-  stem.is_call = head.kind == record::Kind::kCall;
-  if (stem.is_call) {
-    stem.shape = parse_shape(name);
-    name = stem.shape.name;
-    category = stem.shape.category;
+  prefix.version = 0;
+  prefix.is_call = head.kind == record::Kind::kCall;
+  if (prefix.is_call) {
+    prefix.shape = parse_shape(name);
+    name = prefix.shape.name;
+    category = prefix.shape.category;
   }
-  if (name.size() + category.size() + where.size() > Stem::kRoom - kStemFixed) return false;
-  const char* end = put_stem(stem.text, {name, false}, {category, false}, where);
-  stem.size = static_cast<std::uint32_t>(end - stem.text);
-  stem.name = head.name;
-  stem.category = head.category;
-  stem.thread = thread;
-  stem.version = names.version();
+  if (name.size() + category.size() + where.size() > LinePrefix::kRoom - kPrefixFixed) return false;
+  const char* end = put_prefix(prefix.text, {name, false}, {category, false}, where);
+  prefix.size = static_cast<std::uint32_t>(end - prefix.text);
+  prefix.name = head.name;
+  prefix.category = head.category;
+  prefix.thread = thread;
+  prefix.version = names.version();
   return true;
 }
 

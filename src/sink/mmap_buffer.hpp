@@ -1,5 +1,5 @@
-// A growing block of memory of our own: lines before compression, members after it.
-// Used by whoever drains; no heap, because that may be inside the program's exit or its allocator.
+// A growable buffer in memory of our own: lines before compression, gzip members after it. Used on
+// draining threads; no heap, because draining may happen inside the program's exit or allocator.
 #pragma once
 #include <cstring>
 #include <string_view>
@@ -15,7 +15,7 @@ class MmapBuffer {
   MmapBuffer(const MmapBuffer&) = delete;
   MmapBuffer& operator=(const MmapBuffer&) = delete;
 
-  // Room for n more bytes; false when there is no memory.
+  // Makes room for n more bytes; false if there is no memory.
   [[nodiscard]] bool ensure(std::size_t n) noexcept { return capacity_ - size_ >= n || enlarge(n); }
   char* end() noexcept { return data_ + size_; }
   void set_end(const char* end) noexcept { size_ = static_cast<std::size_t>(end - data_); }

@@ -24,22 +24,22 @@ bool NameTable::read(const std::byte* payload, std::size_t size) noexcept {
     std::memcpy(&head, payload + at, sizeof head);
     const std::size_t whole = record::padded(sizeof head + head.length);
     if (whole > size - at || head.id == 0 || head.id > (1u << 20)) return false;
-    const std::size_t index = std::size_t{head.id} * sizeof(Place);
-    if (places_.size() < index + sizeof(Place)) {
-      const std::size_t before = places_.size();
-      if (!places_.ensure(index + sizeof(Place) - before)) return false;
-      std::memset(places_.end(), 0, index + sizeof(Place) - before);
-      places_.resize(index + sizeof(Place));
+    const std::size_t index = std::size_t{head.id} * sizeof(TextRange);
+    if (ranges_.size() < index + sizeof(TextRange)) {
+      const std::size_t before = ranges_.size();
+      if (!ranges_.ensure(index + sizeof(TextRange) - before)) return false;
+      std::memset(ranges_.end(), 0, index + sizeof(TextRange) - before);
+      ranges_.resize(index + sizeof(TextRange));
     }
-    if (!escaped_.ensure(head.length * kEscapeGrowth + kStep)) return false;
+    if (!escaped_.ensure(head.length * format::kEscapeGrowth + kStep)) return false;
     const auto offset = static_cast<std::uint32_t>(escaped_.size());
-    char* end = escape(escaped_.end(),
-                       {reinterpret_cast<const char*>(payload + at + sizeof head), head.length});
+    char* end = format::escape(
+        escaped_.end(), {reinterpret_cast<const char*>(payload + at + sizeof head), head.length});
     escaped_.set_end(end);
     const std::uint32_t length = static_cast<std::uint32_t>(escaped_.size()) - offset;
     const bool reserved = sink::is_reserved(escaped_.view().substr(offset));
-    const Place place{offset, length & 0x7fffffff, reserved};
-    std::memcpy(places_.data() + index, &place, sizeof place);
+    const TextRange range{offset, length & 0x7fffffff, reserved};
+    std::memcpy(ranges_.data() + index, &range, sizeof range);
     at += whole;
     ++version_;
   }
@@ -48,12 +48,12 @@ bool NameTable::read(const std::byte* payload, std::size_t size) noexcept {
 
 std::string_view NameTable::text(std::uint32_t id) const noexcept { return key(id).text; }
 
-NameTable::Key NameTable::key(std::uint32_t id) const noexcept {
-  const std::size_t index = std::size_t{id} * sizeof(Place);
-  if (id == 0 || index + sizeof(Place) > places_.size()) return {{kMissing, 1}, false};
-  Place place;
-  std::memcpy(&place, places_.view().data() + index, sizeof place);
-  return {{escaped_.view().data() + place.offset, place.length}, place.reserved != 0};
+NameTable::ArgKey NameTable::key(std::uint32_t id) const noexcept {
+  const std::size_t index = std::size_t{id} * sizeof(TextRange);
+  if (id == 0 || index + sizeof(TextRange) > ranges_.size()) return {{kMissing, 1}, false};
+  TextRange range;
+  std::memcpy(&range, ranges_.view().data() + index, sizeof range);
+  return {{escaped_.view().data() + range.offset, range.length}, range.reserved != 0};
 }
 
 }  // namespace dft::sink

@@ -1,5 +1,5 @@
-// The interned strings of a spool, escaped once and found by their ids.
-// Filled and read by the encoder, on whatever thread drains.
+// The interned strings of a spool, escaped once and found by id.
+// Filled and read by the encoder, on the draining thread or in a recoverer.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,39 +9,39 @@
 
 namespace dft::sink {
 
-// An argument may not hide the three that every event begins with.
+// True for the three arguments that every event starts with: others must not shadow them.
 bool is_reserved(std::string_view key) noexcept;
 
-// Interned strings as the spool holds them, escaped once.
+// The interned strings of one spool, escaped.
 class NameTable {
  public:
-  // Takes in the NameRecords of one chunk's payload.
+  // Adds the NameRecords in one chunk's payload.
   bool read(const std::byte* payload, std::size_t size) noexcept;
-  // The escaped text, kStep bytes of which can be read; "?" for an id that is not there.
+  // The escaped text, with kStep readable bytes; "?" for an unknown id.
   [[nodiscard]] std::string_view text(std::uint32_t id) const noexcept;
   // The same for the key of an argument.
-  struct Key {
+  struct ArgKey {
     std::string_view text;
     bool reserved;
   };
-  [[nodiscard]] Key key(std::uint32_t id) const noexcept;
-  // Changes with every read; never 0.
+  [[nodiscard]] ArgKey key(std::uint32_t id) const noexcept;
+  // Changes with every read(); never 0.
   [[nodiscard]] std::uint32_t version() const noexcept { return version_; }
   void free() noexcept {
     escaped_.free();
-    places_.free();
+    ranges_.free();
   }
 
  private:
-  struct Place {
+  struct TextRange {
     std::uint32_t offset;
     std::uint32_t length : 31;
     std::uint32_t reserved : 1;
   };
 
   std::uint32_t version_ = 1;
-  MmapBuffer escaped_;  // with kStep bytes of room behind its end
-  MmapBuffer places_;   // of Place, indexed by id
+  MmapBuffer escaped_;  // with kStep bytes of slack at its end
+  MmapBuffer ranges_;   // of TextRange, indexed by id
 };
 
 }  // namespace dft::sink

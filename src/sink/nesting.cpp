@@ -5,50 +5,50 @@
 namespace dft::sink {
 
 bool Nesting::place(std::uint32_t thread, std::uint64_t start, std::uint64_t end) noexcept {
-  Line* line = current_;
+  ThreadLine* line = current_;
   if (line == nullptr || line->thread != thread) [[unlikely]] {
     line = find(thread);
-    if (line == nullptr) return true;  // no memory to look
+    if (line == nullptr) return true;  // no memory to check
   }
-  Interval* spans = line->spans;
-  // The wait of a loop's item is written with the item's body, after all that ran in the body: such
-  // spans lie behind this one.
+  SpanTimes* spans = line->spans;
+  // A loop's wait is recorded together with the loop body, after everything that ran in the body:
+  // those spans come after this one.
   std::uint32_t behind = line->count;
-  // What began and ended at its time does not: with a coarse clock a thousand calls do, and come in
-  // their order.
+  // Spans that began and ended at the same time as this one do not: with a coarse clock a
+  // thousand calls can, and they arrive in order.
   while (behind != 0 && spans[behind - 1].start >= end && spans[behind - 1].end > start) --behind;
   std::uint32_t at = behind;
   while (at != 0 && spans[at - 1].start >= start && spans[at - 1].end <= end) --at;
-  // It crosses the one before it, or is inside that one: what else is inside is not remembered, and
-  // what ends well is told of before the span around it.
+  // It crosses the span before it, or is inside that span. Spans inside it are not remembered,
+  // and properly nested ones arrive before the span around them.
   if (at != 0 && spans[at - 1].end > start) return false;
   std::uint32_t rest = line->count - behind;
   if (at + 1 + rest > kRemembered) {
     const std::uint32_t gone = kRemembered / 2;
-    if (at < gone) return false;  // told of so late that nobody knows
-    std::memmove(spans, spans + gone, (line->count - gone) * sizeof(Interval));
+    if (at < gone) return false;  // too late to compare with what was forgotten
+    std::memmove(spans, spans + gone, (line->count - gone) * sizeof(SpanTimes));
     at -= gone;
     behind -= gone;
   }
-  std::memmove(spans + at + 1, spans + behind, rest * sizeof(Interval));
+  std::memmove(spans + at + 1, spans + behind, rest * sizeof(SpanTimes));
   spans[at] = {start, end};
   line->count = at + 1 + rest;
   return true;
 }
 
-Nesting::Line* Nesting::find(std::uint32_t thread) noexcept {
-  auto* lines = reinterpret_cast<Line*>(lines_.data());
-  std::size_t count = lines_.size() / sizeof(Line);
+Nesting::ThreadLine* Nesting::find(std::uint32_t thread) noexcept {
+  auto* lines = reinterpret_cast<ThreadLine*>(lines_.data());
+  std::size_t count = lines_.size() / sizeof(ThreadLine);
   for (std::size_t i = 0; i < count; ++i) {
     if (lines[i].thread == thread) return current_ = lines + i;
   }
   current_ = nullptr;
-  if (count == kThreads) lines_.resize(0);  // more threads than can be told apart
-  Line fresh{};
+  if (count == kThreads) lines_.resize(0);  // more threads than can be tracked
+  ThreadLine fresh{};
   fresh.thread = thread;
   if (!lines_.append({reinterpret_cast<const char*>(&fresh), sizeof fresh})) return nullptr;
-  count = lines_.size() / sizeof(Line);
-  return current_ = reinterpret_cast<Line*>(lines_.data()) + (count - 1);
+  count = lines_.size() / sizeof(ThreadLine);
+  return current_ = reinterpret_cast<ThreadLine*>(lines_.data()) + (count - 1);
 }
 
 }  // namespace dft::sink

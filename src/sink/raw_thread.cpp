@@ -21,13 +21,13 @@ namespace {
 constexpr std::size_t kGuard = 4096;
 constexpr std::size_t kStack = std::size_t{256} << 10;
 constexpr std::size_t kLocals = std::size_t{64} << 10;
-constexpr std::size_t kHead = 4096;
-constexpr std::size_t kWhole = kGuard + kStack + kLocals + kHead;
+constexpr std::size_t kControlBlock = 4096;
+constexpr std::size_t kWhole = kGuard + kStack + kLocals + kControlBlock;
 
-// Where the register fs points: thread-locals end there, and what libc keeps of a thread begins.
-// Its head belongs to the ABI (compilers know of the canary); nothing that the writer calls looks
-// further.
-struct Head {
+// Where the register fs points: thread-locals end there, and libc's data about the thread starts.
+// The first members belong to the ABI (compilers know the canary's offset); nothing that the
+// writer calls reads further.
+struct ThreadControlBlock {
   void* self;
   void* modules;
   void* self_again;
@@ -36,52 +36,52 @@ struct Head {
   std::uint64_t canary;
   std::uint64_t pointer_guard;
 };
-static_assert(offsetof(Head, canary) == 0x28);
+static_assert(offsetof(ThreadControlBlock, canary) == 0x28);
 
-char* head_here() noexcept {
-  char* head;
-  asm("mov %%fs:0, %0" : "=r"(head));
-  return head;
+char* this_control_block() noexcept {
+  char* block;
+  asm("mov %%fs:0, %0" : "=r"(block));
+  return block;
 }
 
-// The thread-locals of an object: how far below fs they begin, and what they are to begin with.
-struct Locals {
+// An object's thread-locals: how far below fs they start, and their initial image.
+struct TlsBlock {
   std::size_t below = 0;
   std::size_t size = 0;
   std::size_t image_size = 0;
   const void* image = nullptr;
 };
 
-struct Wanted {
-  const char* variable;  // one of the object's, of this thread
-  Locals locals;
+struct TlsSearch {
+  const char* variable;  // one of the object's, on this thread
+  TlsBlock tls;
 };
 
-int look_for_locals(dl_phdr_info* object, std::size_t, void* argument) noexcept {
-  auto& wanted = *static_cast<Wanted*>(argument);
+int look_for_tls(dl_phdr_info* object, std::size_t, void* argument) noexcept {
+  auto& search = *static_cast<TlsSearch*>(argument);
   for (unsigned i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr) & part = object->dlpi_phdr[i];
     const auto* first = static_cast<const char*>(object->dlpi_tls_data);
     if (part.p_type != PT_TLS || first == nullptr) continue;
-    if (wanted.variable < first || wanted.variable >= first + part.p_memsz) continue;
-    const char* head = head_here();
-    if (first >= head || first < head - kLocals) continue;
-    wanted.locals = {static_cast<std::size_t>(head - first), part.p_memsz, part.p_filesz,
-                     reinterpret_cast<const void*>(object->dlpi_addr + part.p_vaddr)};
+    if (search.variable < first || search.variable >= first + part.p_memsz) continue;
+    const char* block = this_control_block();
+    if (first >= block || first < block - kLocals) continue;
+    search.tls = {static_cast<std::size_t>(block - first), part.p_memsz, part.p_filesz,
+                  reinterpret_cast<const void*>(object->dlpi_addr + part.p_vaddr)};
     return 1;
   }
   return 0;
 }
 
-bool find_locals(const void* variable, Locals& locals) noexcept {
-  Wanted wanted{static_cast<const char*>(variable), {}};
-  ::dl_iterate_phdr(look_for_locals, &wanted);
-  locals = wanted.locals;
-  return locals.below != 0;
+bool find_tls(const void* variable, TlsBlock& tls) noexcept {
+  TlsSearch search{static_cast<const char*>(variable), {}};
+  ::dl_iterate_phdr(look_for_tls, &search);
+  tls = search.tls;
+  return tls.below != 0;
 }
 
-// Where the object lies that has this address. Unlike dladdr, it looks at no symbols, of which libc
-// has thousands.
+// The address range of the object that contains an address. Unlike dladdr(), does not search
+// symbols, of which libc has thousands.
 struct Extent {
   std::uintptr_t inside;
   std::uintptr_t begin = 0;
@@ -111,8 +111,8 @@ std::uintptr_t address_of(Function* function) noexcept {
   return reinterpret_cast<std::uintptr_t>(function);
 }
 
-// What the writer's code asks of libc is libc's own, not that of a sanitizer, of a profiler or of
-// whoever fakes the time: those keep books about threads.
+// True if the libc functions that the writer calls are libc's own, not replacements by a
+// sanitizer, a profiler or a time faker: those keep state per thread.
 bool libc_is_itself() noexcept {
   Extent libc{address_of(::gnu_get_libc_version)};
   ::dl_iterate_phdr(look_for_extent, &libc);
@@ -125,34 +125,34 @@ bool libc_is_itself() noexcept {
          libc.has(address_of<int(clockid_t, timespec*)>(::clock_gettime));
 }
 
-// The one thread. Kept when it ends, for the next.
+// The one raw thread. Its memory is kept for the next one.
 struct {
-  bool known = false;  // what follows has been found out
+  bool known = false;  // `possible` and `tls` are determined
   bool possible = false;
-  Locals locals[2];  // libc's and ours
+  TlsBlock tls[2];  // libc's and ours
   char* memory = nullptr;
-  int process = 0;             // whose the thread is: a forked child has a copy of this
-  std::atomic<int> number{0};  // the kernel sets it, and clears it when the thread has left
-} g_bare;
+  int process = 0;             // owner of the thread: a forked child has a copy of this
+  std::atomic<int> number{0};  // set by the kernel, and cleared when the thread is gone
+} g_raw;
 
 bool prepare() noexcept {
-  if (!g_bare.known) {
-    g_bare.known = true;
-    g_bare.possible = libc_is_itself() && find_locals(&errno, g_bare.locals[0]) &&
-                      find_locals(&t_slow, g_bare.locals[1]);
+  if (!g_raw.known) {
+    g_raw.known = true;
+    g_raw.possible =
+        libc_is_itself() && find_tls(&errno, g_raw.tls[0]) && find_tls(&t_slow, g_raw.tls[1]);
   }
-  if (!g_bare.possible) return false;
-  if (g_bare.memory == nullptr) {
-    g_bare.memory = static_cast<char*>(sys::map_private(kWhole));
-    if (g_bare.memory == nullptr) return false;
-    sys::call(SYS_mprotect, g_bare.memory, kGuard, PROT_NONE);
+  if (!g_raw.possible) return false;
+  if (g_raw.memory == nullptr) {
+    g_raw.memory = static_cast<char*>(sys::map_private(kWhole));
+    if (g_raw.memory == nullptr) return false;
+    sys::call(SYS_mprotect, g_raw.memory, kGuard, PROT_NONE);
   }
   return true;
 }
 
-// The new thread begins with body and argument on its stack, and has nowhere to return to.
-__attribute__((naked, noinline)) long clone_bare(unsigned long, void*, void*, void*,
-                                                 void*) noexcept {
+// The new thread starts with body and argument on its stack, and has no return address.
+__attribute__((naked, noinline)) long clone_raw(unsigned long, void*, void*, void*,
+                                                void*) noexcept {
   asm("mov %rcx, %r10\n\t"
       "mov $56, %eax\n\t"
       "syscall\n\t"
@@ -174,44 +174,44 @@ static_assert(SYS_clone == 56 && SYS_exit == 60);
 
 }  // namespace
 
-bool bare_thread_is_gone() noexcept {
-  return g_bare.number.load(std::memory_order_acquire) == 0 || g_bare.process != sys::process_id();
+bool raw_thread_is_gone() noexcept {
+  return g_raw.number.load(std::memory_order_acquire) == 0 || g_raw.process != sys::process_id();
 }
 
-BareStart start_bare_thread(void (*body)(void*), void* argument) noexcept {
-  if (&__libc_single_threaded == nullptr || __libc_single_threaded == 0) return BareStart::kNo;
-  if (!prepare()) return BareStart::kNo;
+RawStart start_raw_thread(void (*body)(void*), void* argument) noexcept {
+  if (&__libc_single_threaded == nullptr || __libc_single_threaded == 0) return RawStart::kNo;
+  if (!prepare()) return RawStart::kNo;
   constexpr long kLookNs = 20'000;
-  for (int i = 0; i < 50 && !bare_thread_is_gone(); ++i) sys::sleep_ns(kLookNs);
-  if (!bare_thread_is_gone()) return BareStart::kNotYet;
+  for (int i = 0; i < 50 && !raw_thread_is_gone(); ++i) sys::sleep_ns(kLookNs);
+  if (!raw_thread_is_gone()) return RawStart::kNotYet;
 
-  char* head = g_bare.memory + kWhole - kHead;
-  for (const Locals& locals : g_bare.locals) {
-    std::memset(head - locals.below, 0, locals.size);
-    std::memcpy(head - locals.below, locals.image, locals.image_size);
+  char* block = g_raw.memory + kWhole - kControlBlock;
+  for (const TlsBlock& tls : g_raw.tls) {
+    std::memset(block - tls.below, 0, tls.size);
+    std::memcpy(block - tls.below, tls.image, tls.image_size);
   }
-  Head own;
-  std::memcpy(&own, head_here(), sizeof own);
-  own.self = own.self_again = head;
+  ThreadControlBlock own;
+  std::memcpy(&own, this_control_block(), sizeof own);
+  own.self = own.self_again = block;
   own.modules = nullptr;
-  std::memcpy(head, &own, sizeof own);
+  std::memcpy(block, &own, sizeof own);
 
-  char* stack = g_bare.memory + kGuard + kStack;
+  char* stack = g_raw.memory + kGuard + kStack;
   stack -= sizeof body + sizeof argument;
   std::memcpy(stack, &body, sizeof body);
   std::memcpy(stack + sizeof body, &argument, sizeof argument);
-  g_bare.process = sys::process_id();
+  g_raw.process = sys::process_id();
   const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
                               CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |
                               CLONE_CHILD_CLEARTID;
-  const long made = clone_bare(flags, stack, &g_bare.number, &g_bare.number, head);
-  return made > 0 ? BareStart::kYes : BareStart::kNo;
+  const long made = clone_raw(flags, stack, &g_raw.number, &g_raw.number, block);
+  return made > 0 ? RawStart::kYes : RawStart::kNo;
 }
 
 #else
 
-BareStart start_bare_thread(void (*)(void*), void*) noexcept { return BareStart::kNo; }
-bool bare_thread_is_gone() noexcept { return true; }
+RawStart start_raw_thread(void (*)(void*), void*) noexcept { return RawStart::kNo; }
+bool raw_thread_is_gone() noexcept { return true; }
 
 #endif
 

@@ -1,29 +1,31 @@
-// A thread that libc does not know of, for the writer.
+// A thread that libc does not know about, for the writer.
 //
-// From a program's first pthread_create on, libc takes the locks of its allocator and its streams
-// in earnest and arms cancellation around every read; a program of one thread that calls os.pread
-// in a loop pays some 40 ns a call for our thread's mere existence. One made by a bare system call
-// leaves libc as it was.
+// After a program's first pthread_create(), libc locks its allocator and its streams for real and
+// enables cancellation around every read: a single-threaded program that calls os.pread in a loop
+// pays some 40 ns per call for the mere existence of our thread. A thread made by a raw clone()
+// leaves libc unchanged.
 //
-// Such a thread may use no part of libc that has a lock, a heap or a memory of its own. The
-// writer's code makes its system calls itself and maps what it needs; a test of what its object
-// files ask for holds it to that.
+// Such a thread must not use any part of libc that has locks, a heap or per-thread state. The
+// writer's code makes raw system calls and maps its own memory; a test of the undefined symbols
+// of its object files enforces that.
+//
+// Called by the writer, on the thread that starts it.
 #pragma once
 
 namespace dft::sink {
 
-enum class BareStart {
-  kNo,      // not here: libc must make the thread
-  kNotYet,  // the one before is about to end; ask again
+enum class RawStart {
+  kNo,      // not possible here: use pthread_create()
+  kNotYet,  // the previous thread is about to end; try again
   kYes
 };
 
-// Runs body(argument). The thread has the caller's signal mask; the caller is to have blocked all
-// signals, and holds off whatever changes the rights of a process, which libc makes its own threads
-// follow. There is one such thread at a time.
-BareStart start_bare_thread(void (*body)(void*), void* argument) noexcept;
+// Runs body(argument). The thread inherits the caller's signal mask: the caller must have blocked
+// all signals. The caller must also hold off changes of credentials, which libc applies to its
+// own threads only. There is one such thread at a time.
+RawStart start_raw_thread(void (*body)(void*), void* argument) noexcept;
 
-// It has left the program's memory, or there was none.
-bool bare_thread_is_gone() noexcept;
+// The thread has left the program's memory, or never existed.
+bool raw_thread_is_gone() noexcept;
 
 }  // namespace dft::sink

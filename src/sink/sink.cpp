@@ -21,7 +21,7 @@ bool is(const ChunkHead& chunk, ChunkState state) {
   return chunk.state.load(std::memory_order_acquire) == state;
 }
 
-// `committed` first: a death in between leaves a chunk with nothing to drain, not one to drain twice.
+// `committed` first: after a death in between there is nothing to drain, instead of a duplicate.
 void set_free(ChunkHead& chunk) {
   chunk.committed.store(0, std::memory_order_release);
   chunk.drained.store(0, std::memory_order_release);
@@ -30,41 +30,41 @@ void set_free(ChunkHead& chunk) {
 
 }  // namespace
 
-// One block: its text, and what it holds.
+// One block: its text and its counts.
 struct Sink::Block {
   std::string_view text;
   std::uint64_t lines = 0;
-  std::uint64_t metadata = 0;  // of the lines, those that are no events
-  std::uint64_t files = 0;     // of those, FH lines of calls
+  std::uint64_t metadata = 0;  // lines that are not events
+  std::uint64_t files = 0;     // FH lines of intercepted calls
   std::uint64_t lost = 0;      // events lost so far
-  std::uint64_t damaged = 0;   // chunks that ended in a record that cannot be one
-  bool ends = false;           // the end record is in it
+  std::uint64_t damaged = 0;   // chunks that end in an invalid record
+  bool ends = false;           // contains the end record
 };
 
-// What goes into one block, oldest chunk first.
+// The chunks of one block, oldest first.
 struct Sink::Batch {
-  struct Entry {
+  struct ChunkRange {
     ChunkHead* chunk;
     std::uint64_t offset;
     std::uint64_t sequence;
     std::uint64_t from;
     std::uint64_t to;
   };
-  Entry entry[buffer::kMaxBatch];
+  ChunkRange range[buffer::kMaxBatch];
   std::uint32_t count = 0;
-  bool more = false;  // there was more than fits
+  bool more = false;  // some chunks did not fit
 
-  void insert(const Entry& fresh) {
+  void insert(const ChunkRange& fresh) {
     std::uint32_t i = count;
     if (count == buffer::kMaxBatch) {
       more = true;
-      if (fresh.sequence >= entry[count - 1].sequence) return;
+      if (fresh.sequence >= range[count - 1].sequence) return;
       i = count - 1;
     } else {
       ++count;
     }
-    for (; i > 0 && entry[i - 1].sequence > fresh.sequence; --i) entry[i] = entry[i - 1];
-    entry[i] = fresh;
+    for (; i > 0 && range[i - 1].sequence > fresh.sequence; --i) range[i] = range[i - 1];
+    range[i] = fresh;
   }
 };
 
@@ -143,8 +143,8 @@ bool Sink::write_batch(Scope scope, const Ending* ending, bool* more) noexcept {
   return true;
 }
 
-// As much of the batch as one block takes, and what else the file is due: the preamble, losses, the
-// end record. Shortens the batch to what the block holds. False without memory.
+// Encodes as much of the batch as fits into one block, and whatever else is due: the preamble, lost
+// events, the end record. Shortens the batch to what the block holds. False if out of memory.
 bool Sink::encode_block(Batch& batch, const Ending* ending, Block& block) noexcept {
   const buffer::SpoolHead& head = spool_.head();
   text_.resize(0);
@@ -153,7 +153,7 @@ bool Sink::encode_block(Batch& batch, const Ending* ending, Block& block) noexce
   const std::uint64_t files_before = encoder_.files();
   if (head.trace_lines == 0) {
     const std::string_view preamble(spool_.preamble(), head.preamble_size);
-    // A preamble that was to continue a file, which then went away, now opens one.
+    // A preamble meant to continue a file that has since disappeared now opens a new one.
     if (head.trace_size == 0 && !preamble.starts_with('[') && !text_.append("[\n")) return false;
     if (!text_.append(preamble)) return false;
     block.lines = block.metadata = head.preamble_lines;
@@ -165,12 +165,12 @@ bool Sink::encode_block(Batch& batch, const Ending* ending, Block& block) noexce
   }
   std::uint32_t used = 0;
   while (used < batch.count && (used == 0 || text_.size() < block_)) {
-    const Batch::Entry& e = batch.entry[used];
+    const Batch::ChunkRange& e = batch.range[used];
     const std::size_t before = text_.size();
     const std::uint64_t lines_before = encoder_.lines();
     std::byte* data = payload(*e.chunk);
     const auto result = encoder_.encode(data + e.from, data + e.to, e.chunk->thread.load(), text_);
-    if (result == Encoder::Result::kNoMemory) {  // the records stay where they are
+    if (result == Encoder::Result::kNoMemory) {  // the records stay in their chunk
       if (used == 0) return false;
       text_.resize(before);
       encoder_.set_lines(lines_before);
@@ -184,7 +184,7 @@ bool Sink::encode_block(Batch& batch, const Ending* ending, Block& block) noexce
   block.lines += encoder_.lines();
   if (block.ends) {
     const std::uint64_t now = ending->recovered ? 0 : spool_.clock_map().to_ns(record::ticks());
-    // Damage found just now has no later line of its own: the end record counts it.
+    // Damage found just now has no later line of its own: the end record includes it.
     block.lost += block.damaged;
     block.damaged = 0;
     if (!encoder_.end({head.trace_lines + block.lines, block.lost, now, ending->recovered,
@@ -204,15 +204,15 @@ bool Sink::encode_block(Batch& batch, const Ending* ending, Block& block) noexce
   return true;
 }
 
-// Encodes a block and moves it into the file, once (buffer/transaction.hpp). 0, or -errno: then the
-// records stay in the spool.
+// Encodes a block and moves it into the file exactly once (buffer/transaction.hpp). Returns 0, or
+// -errno: then the records stay in the spool.
 int Sink::write_block(Batch& batch, const Ending* ending) noexcept {
   Block block;
   if (!encode_block(batch, ending, block)) return -ENOMEM;
   buffer::SpoolHead& head = spool_.head();
   buffer::Transaction transaction(head);
   for (std::uint32_t i = 0; i < batch.count; ++i)
-    transaction.add(batch.entry[i].offset, batch.entry[i].to);
+    transaction.add(batch.range[i].offset, batch.range[i].to);
   transaction.announce(
       {block.text.size(), block.lines, block.metadata, block.files, block.lost, block.ends});
   FileState file{head.trace_inode, head.trace_size};
@@ -223,11 +223,11 @@ int Sink::write_block(Batch& batch, const Ending* ending) noexcept {
   }
   transaction.commit(file.inode);
   transaction.apply([&](std::uint32_t i) {
-    batch.entry[i].chunk->drained.store(batch.entry[i].to, std::memory_order_release);
+    batch.range[i].chunk->drained.store(batch.range[i].to, std::memory_order_release);
   });
   for (std::uint32_t i = 0; i < batch.count; ++i) {
-    ChunkHead& chunk = *batch.entry[i].chunk;
-    if (is(chunk, ChunkState::kFull) && chunk.committed.load() == batch.entry[i].to)
+    ChunkHead& chunk = *batch.range[i].chunk;
+    if (is(chunk, ChunkState::kFull) && chunk.committed.load() == batch.range[i].to)
       set_free(chunk);
   }
   if (block.damaged != 0) spool_.add_lost(block.damaged);
@@ -275,7 +275,7 @@ bool Sink::reclaim_or_drop() noexcept {
   const std::uint64_t before = blocks_.load();
   {
     Locked locked(lock_);
-    if (blocks_.load() != before) return true;  // the thread that held the lock made some
+    if (blocks_.load() != before) return true;  // the previous holder of the lock freed some
     if (closed_.load()) return false;
     Batch batch;
     if (!collect(Scope::kFull, batch)) return false;
@@ -288,7 +288,7 @@ bool Sink::reclaim_or_drop() noexcept {
   return true;
 }
 
-// The program has used up its descriptors; the writer thread has a table of its own.
+// The program has run out of descriptors; the writer thread has its own table.
 bool Sink::wait_for_writer(std::uint64_t before) noexcept {
   for (int i = 0; i < 100 && blocks_.load() == before; ++i) sys::sleep_ns(1'000'000);
   return blocks_.load() != before;
@@ -297,7 +297,7 @@ bool Sink::wait_for_writer(std::uint64_t before) noexcept {
 void Sink::drop_oldest() noexcept {
   Batch batch;
   if (!collect(Scope::kFull, batch)) return;
-  ChunkHead& chunk = *batch.entry[0].chunk;
+  ChunkHead& chunk = *batch.range[0].chunk;
   const std::uint64_t events = buffer::records_in(chunk);
   spool_.add_lost(events);
   buffer::g_losses.fetch_add(1);
@@ -305,7 +305,7 @@ void Sink::drop_oldest() noexcept {
   report_once("events are being lost, and counted");
 }
 
-// One line per process, however many things go wrong: the first that the user has to know of.
+// One message per process, however many things go wrong: the first one that the user has to know.
 void Sink::report_once(const char* consequence) noexcept {
   if (reported_) return;
   reported_ = true;
@@ -319,7 +319,7 @@ bool Sink::finish(const Ending& ending) noexcept {
   if (closed_.load()) return true;
   retry_at_ = 0;
   bool done = drain(Scope::kEverything, &ending);
-  // Bounded: threads that go on recording while the program ends could keep this going forever.
+  // Bounded: threads that keep recording while the program ends could continue this forever.
   for (int i = 0; done && i < 16 && (spool_.head().flags & buffer::kEnded) == 0; ++i) {
     done = drain(Scope::kEverything, &ending);
   }

@@ -1,6 +1,6 @@
-// The sink of one spool: takes committed records out of it and into the trace file, exactly once.
-// Everything but the lock-free counters happens under its lock, on the writer thread or on a thread
-// that needs room or ends the session.
+// The sink of one spool: moves committed records into the trace file, exactly once.
+// Everything except the atomic counters happens under its lock: on the writer thread, on a thread
+// that needs room, or on the one that ends the session.
 #pragma once
 #include <cstdint>
 
@@ -15,18 +15,17 @@ namespace dft::sink {
 
 class Sink {
  public:
-  // `directory` is where the trace file is; it is copied. `block` is the text gathered for one
-  // member.
+  // `directory` is where the trace file is (copied). `block` is how much text goes into one member.
   static Sink* create(buffer::Spool& spool, const char* directory, std::size_t block) noexcept;
 
   enum class Scope { kFull, kEverything };
-  // Drains chunks in the order in which they were taken. False if some could not be written: their
-  // records stay in the spool.
+  // Drains chunks in the order in which they were taken. False if some could not be written:
+  // their records stay in the spool.
   [[nodiscard]] bool drain(Scope scope) noexcept { return drain(scope, nullptr); }
-  // One block of the full chunks. `more`: there is another. False if it could not be written.
+  // Writes one block of full chunks. `more`: there is another. False if it could not be written.
   [[nodiscard]] bool write_one_block(bool* more) noexcept;
-  // For a thread that found no free chunk: writes one block, or, where nothing can be written, drops
-  // the oldest chunk and counts its events. False if no chunk came free.
+  // For a thread that found no free chunk: writes one block or, if nothing can be written, drops
+  // the oldest chunk and counts its events as lost. False if no chunk became free.
   [[nodiscard]] bool reclaim_or_drop() noexcept;
 
   // How a trace ends.
@@ -35,12 +34,12 @@ class Sink {
     bool recovered = false;            // by another process, after the owner's death
     const IoTotals* totals = nullptr;  // null if unknown
   };
-  // Writes the end record after draining everything; closes. False if something stays in the spool.
+  // Drains everything, writes the end record and closes. False if something stays in the spool.
   [[nodiscard]] bool finish(const Ending& ending) noexcept;
-  // Frees all memory without writing: the spool is left to a recoverer.
+  // Frees all memory without writing: leaves the spool to a recoverer.
   void abandon() noexcept;
 
-  // Frees the object itself; no other thread may hold it.
+  // Frees the object itself; no other thread may use it.
   void discard() noexcept;
   // A sign of life, for recoverers that cannot see the process.
   void heartbeat() noexcept;
@@ -48,8 +47,8 @@ class Sink {
   [[nodiscard]] bool has_full_chunks() noexcept;
   // Nothing has been written, and there is nothing to write.
   [[nodiscard]] bool is_unused() noexcept;
-  // For threads that wait for room: the blocks written, and a futex word that changes with each, and
-  // with notice().
+  // For threads that wait for room: the number of blocks written, and a futex word that changes
+  // with every block and with notice().
   [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_.load(); }
   [[nodiscard]] std::uint32_t progress() const noexcept { return progress_.load(); }
   void wait(std::uint32_t seen, long timeout_ns) noexcept;

@@ -20,10 +20,10 @@ int open_ours(const char* path, const FileState& state) {
   return fd;
 }
 
-// Opens a new file beside the trace, which takes its place when it is whole.
+// Opens a temporary file next to the trace, to be renamed once it is complete.
 int open_part(const char* directory, const char* name, unsigned mode, char (&path)[kPath]) {
   if (!join(path, sizeof path, directory, ".", name, ".part")) return -ENAMETOOLONG;
-  // A left-over of this name was ours and is of no use; anything that is not a plain file stays.
+  // A leftover of this name is ours and useless; anything that is not a regular file stays.
   struct stat info{};
   if (sys::status_at(path, &info) == 0 && S_ISREG(info.st_mode)) sys::unlink(path);
   int fd = -EEXIST;
@@ -83,8 +83,7 @@ int append(const char* directory, const char* name, std::string_view block, File
   if (!join(path, sizeof path, directory, "", name, "")) return -ENAMETOOLONG;
   const int fd = open_ours(path, state);
   if (fd < 0) return fd;
-  // Between blocks the file has just this size; one that has not is another's that got the same
-  // inode.
+  // Between blocks the file has exactly this size; a file that reused the inode does not.
   struct stat info{};
   if (sys::status(fd, &info) != 0 || static_cast<std::uint64_t>(info.st_size) != state.size) {
     sys::close(fd);
@@ -106,7 +105,7 @@ int cut_back(const char* directory, const char* name, const FileState& state) no
   struct stat info{};
   int error = sys::status(fd, &info);
   const auto size = static_cast<std::uint64_t>(info.st_size);
-  if (error == 0 && size < state.size) error = -ESTALE;  // shorter than what was once there
+  if (error == 0 && size < state.size) error = -ESTALE;  // shorter than what we wrote
   if (error == 0 && size > state.size) error = sys::truncate(fd, state.size);
   sys::close(fd);
   return error;

@@ -15,20 +15,20 @@
 namespace dft::sink {
 namespace {
 constexpr unsigned kUnshareFiles = 2;  // CLOSE_RANGE_UNSHARE
-// Between two looks the thread sleeps by the clock, not until the next full chunk: the kernel likes
-// to put a thread that is woken on the processor of the one that wakes it, where it takes time from
-// it although others are idle. A new thread it puts on an idle one, where naps leave it; so a
-// thread without work soon leaves. The program's threads are spared the system call as well.
+// The thread polls by the clock instead of waiting for the next full chunk: the kernel tends to
+// place a woken thread on the waker's CPU, where it takes time from the program although other
+// CPUs are idle. It places a new thread on an idle CPU, and short sleeps keep it there; so an
+// idle thread exits soon. Polling also spares the program's threads the wake-up system call.
 constexpr long kNapNs = 1'000'000;
 constexpr long kIdleNs = 20'000'000;
-// This many full chunks do not wait for the end of a nap: half of those that a spool first has.
+// This many full chunks end a sleep early: half of those that a spool starts with.
 constexpr std::uint32_t kHurry = 4;
-constexpr int kMostBlocks = 1024;  // in one go
+constexpr int kMostBlocks = 1024;  // per round
 constexpr long kLookNs = 20'000;
 constexpr int kLooks = 10'000;
 
-// When it wakes up on a processor that is busy, the thread waits for its turn. It gets no less than
-// its share, unless the program's own policy says so.
+// SCHED_BATCH: on waking up, the thread does not preempt the one that runs on its CPU. It still
+// gets its fair share. Only if the program has not chosen a policy of its own.
 void stand_back() {
   const sched_param none{};
   if (sys::call(SYS_sched_getscheduler, 0) == SCHED_OTHER)
@@ -43,16 +43,16 @@ void Writer::notify() noexcept {
   if (!start_if_needed() && work - taken_.load(std::memory_order_relaxed) == kHurry) ring();
 }
 
-// True when it is there only now.
+// Returns true if it started the thread.
 bool Writer::start_if_needed() noexcept {
-  auto none = State::kNone;
+  auto none = WriterState::kNone;
   const std::uint32_t pauses = pauses_.load();
-  // Making a thread takes more stack than a signal handler may have.
+  // Creating a thread needs more stack than a signal handler may have.
   if (state_.load() != none || holds_.load() != 0 || on_alternate_stack()) return false;
-  if (!state_.compare_exchange_strong(none, State::kRuns)) return false;
+  if (!state_.compare_exchange_strong(none, WriterState::kRuns)) return false;
   pauses_before_ = pauses;
-  const State started = start();
-  if (started != State::kRuns) state_.store(started);
+  const WriterState started = start();
+  if (started != WriterState::kRuns) state_.store(started);
   return true;
 }
 
@@ -79,10 +79,10 @@ bool Writer::make_room(std::size_t size, bool small, std::uint32_t seen_segments
   say_what_was_kept();
   ask();
   bool again = false;
-  for (int i = 0; i < 100 && state_.load() == State::kRuns; ++i) {
+  for (int i = 0; i < 100 && state_.load() == WriterState::kRuns; ++i) {
     const std::uint32_t seen = sink_.progress();
     if (sink_.blocks() != blocks || spool_.segments() != seen_segments) return true;
-    if (rounds_.load() - rounds > 1) return false;  // it has been round twice and gained nothing
+    if (rounds_.load() - rounds > 1) return false;  // two rounds without any gain
     if (rounds_.load() != rounds && !again) {
       again = true;
       ask();
@@ -92,7 +92,7 @@ bool Writer::make_room(std::size_t size, bool small, std::uint32_t seen_segments
   return sink_.blocks() != blocks || spool_.segments() != seen_segments;
 }
 
-// Called under the sink's lock, before the full chunks are written: growing is quicker.
+// Called under the sink's lock, before the full chunks are written: growing is faster.
 void Writer::grow_if_asked() noexcept {
   Locked locked(ask_lock_);
   const std::size_t size = asked_size_;
@@ -104,14 +104,14 @@ void Writer::grow_if_asked() noexcept {
   if (burst || !sink_.has_full_chunks()) spool_.grow(size, asked_small_, asked_seen_);
 }
 
-// The caller is on a slow path, so the thread inherits a mask in which every signal is blocked: the
-// program's handlers keep running on the program's threads only. Where no thread can be had, the
-// threads that need room drain by themselves.
-Writer::State Writer::start() noexcept {
-  const BareStart bare = bare_ ? start_bare_thread(main, this) : BareStart::kNo;
-  if (bare != BareStart::kNo) return bare == BareStart::kYes ? State::kRuns : State::kNone;
+// The caller is on a slow path, so the thread inherits a fully blocked signal mask: the program's
+// handlers keep running on the program's threads only. If no thread can be created, the threads
+// that need room drain themselves.
+Writer::WriterState Writer::start() noexcept {
+  const RawStart raw = raw_ ? start_raw_thread(main, this) : RawStart::kNo;
+  if (raw != RawStart::kNo) return raw == RawStart::kYes ? WriterState::kRuns : WriterState::kNone;
   pthread_attr_t attributes;
-  if (pthread_attr_init(&attributes) != 0) return State::kCannot;
+  if (pthread_attr_init(&attributes) != 0) return WriterState::kCannot;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
   const auto body = [](void* self) -> void* {
@@ -120,12 +120,12 @@ Writer::State Writer::start() noexcept {
   };
   pthread_t thread;
   int error = pthread_create(&thread, &attributes, body, this);
-  if (error == EINVAL) {  // a program with a lot of thread-local data needs more
+  if (error == EINVAL) {  // thread-locals of the program need more stack
     pthread_attr_setstacksize(&attributes, std::size_t{2} << 20);
     error = pthread_create(&thread, &attributes, body, this);
   }
   pthread_attr_destroy(&attributes);
-  return error == 0 ? State::kRuns : State::kCannot;
+  return error == 0 ? WriterState::kRuns : WriterState::kCannot;
 }
 
 void Writer::stop() noexcept {
@@ -138,7 +138,7 @@ void Writer::pause() noexcept {
   ring();
   for (int i = 0; i < kLooks; ++i) {
     int thread = thread_.load();
-    if (thread == 0 && state_.load() != State::kRuns) break;
+    if (thread == 0 && state_.load() != WriterState::kRuns) break;
     if (thread != 0 && sys::call(SYS_tgkill, sys::process_id(), thread, 0) != 0) {
       thread_.compare_exchange_strong(thread, 0);
       break;
@@ -156,20 +156,20 @@ void Writer::let_go() noexcept { holds_.fetch_sub(1); }
 
 void Writer::main(void* self) noexcept {
   static_cast<Writer*>(self)->run();
-  record::leave_thread_io();
+  leave_thread_io();
 }
 
 void Writer::run() noexcept {
   thread_.store(sys::thread_id());
   sys::call(SYS_prctl, PR_SET_NAME, "dftracer", 0, 0, 0);
-  // A table of its own, without copies of the program's descriptors: our files can never take a
-  // number that the program expects to get, and never keep a pipe of its open. Before Linux 5.9 the
-  // table is shared.
+  // A descriptor table of its own, without copies of the program's descriptors: our files never
+  // take a number that the program expects to get, and never keep one of its pipes open. Before
+  // Linux 5.9 the table stays shared.
   if (sys::call(SYS_close_range, 0, ~0u, kUnshareFiles) == 0) say_later_on_this_thread();
   stand_back();
   long idle = 0;
-  bool worked =
-      false;  // at least once, or a program that forks all the time would get nothing done
+  // Work at least once, or a program that forks all the time would never make progress.
+  bool worked = false;
   taken_.store(work_.load() - 1);
   for (;;) {
     const std::uint32_t bell = bell_.load();
@@ -181,7 +181,7 @@ void Writer::run() noexcept {
       worked = true;
       idle = 0;
     } else if (is_sent_away() || idle >= kIdleNs) {
-      // Idle threads leave: a process whose own threads have all ended would otherwise never end.
+      // An idle thread exits: a process whose other threads have ended could otherwise never end.
       if (leave()) return;
       continue;
     } else {
@@ -196,8 +196,7 @@ void Writer::work_off() noexcept {
   {
     Locked locked(sink_.lock());
     grow_if_asked();
-    // Bounded: a program that records faster than one thread writes must not keep the lock for
-    // ever.
+    // Bounded: a program that records faster than one thread writes must not keep the lock forever.
     bool more = true;
     for (int blocks = 0; more && blocks < kMostBlocks && !stopping_.load(); ++blocks)
       if (!sink_.write_one_block(&more) || is_sent_away()) break;
@@ -206,14 +205,14 @@ void Writer::work_off() noexcept {
   sink_.notice();
 }
 
-// False when there was something to do after all, and nobody else has taken it on.
+// False if more work arrived meanwhile and no other thread has taken over.
 bool Writer::leave() noexcept {
   const bool sent_away = is_sent_away();
-  state_.store(State::kNone);
-  if (sent_away) return true;  // the next full chunk is a reason to come back
-  auto none = State::kNone;
+  state_.store(WriterState::kNone);
+  if (sent_away) return true;  // the next full chunk starts a new thread
+  auto none = WriterState::kNone;
   return work_.load(std::memory_order_seq_cst) == taken_.load(std::memory_order_relaxed) ||
-         !state_.compare_exchange_strong(none, State::kRuns);
+         !state_.compare_exchange_strong(none, WriterState::kRuns);
 }
 
 }  // namespace dft::sink

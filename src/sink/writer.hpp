@@ -1,6 +1,5 @@
 // The thread that turns full chunks into compressed blocks, so that the program's threads need not.
-// Started by a thread that fills a large chunk; leaves when idle; has a table of descriptors of its
-// own.
+// Started by a thread that fills a large chunk; exits when idle; has its own descriptor table.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -11,27 +10,27 @@ namespace dft::sink {
 
 class Writer {
  public:
-  // `bare`: whoever changes the process's rights will hold() the writer, so its thread may be one
-  // that libc does not know of.
-  Writer(Sink& sink, buffer::Spool& spool, bool bare) noexcept
-      : sink_(sink), spool_(spool), bare_(bare) {}
-  // A chunk is full. Starts the thread the first time; wakes it when many are. The caller is on a
-  // slow path.
+  // `raw`: code that changes the process's credentials will hold() the writer, so its thread may
+  // be one that libc does not know about (raw_thread.hpp).
+  Writer(Sink& sink, buffer::Spool& spool, bool raw) noexcept
+      : sink_(sink), spool_(spool), raw_(raw) {}
+  // A chunk is full. Starts the thread if there is none, and wakes it if many chunks are full. The
+  // caller is on a slow path.
   void notify() noexcept;
-  // For a thread that found no free chunk: has the thread grow the spool or write a block, and
-  // waits for it. False when there is no such thread, or it gained nothing.
+  // For a thread that found no free chunk: makes the writer thread grow the spool or write a
+  // block, and waits. False if there is no writer thread, or nothing was gained.
   bool make_room(std::size_t size, bool small, std::uint32_t seen_segments) noexcept;
-  // The thread leaves after what it is doing. Does not wait.
+  // The thread exits after the current block. Does not wait.
   void stop() noexcept;
-  // The thread leaves after what it is doing, and is gone when this returns, unless that takes
-  // long. The next notify() starts another. For a program that is about to fork: Python warns
-  // where a process with more than one thread does.
+  // The thread exits after the current block, and is gone when this returns, unless that takes
+  // too long. The next notify() starts another one. For a program about to fork: Python warns
+  // when a process with several threads does.
   void pause() noexcept;
-  // Like pause(), and there is no thread until let_go(). For a program that is about to change what
-  // all of its threads must have in common.
+  // Like pause(), but no thread starts until let_go(). For a program about to change attributes
+  // that all of its threads must share.
   void hold() noexcept;
   void let_go() noexcept;
-  [[nodiscard]] bool runs() const noexcept { return state_.load() == State::kRuns; }
+  [[nodiscard]] bool runs() const noexcept { return state_.load() == WriterState::kRuns; }
 
  private:
   static void main(void* self) noexcept;
@@ -42,28 +41,29 @@ class Writer {
   bool leave() noexcept;
   [[nodiscard]] bool is_sent_away() const noexcept { return pauses_.load() != pauses_before_; }
 
-  enum class State : std::uint32_t { kNone, kRuns, kCannot };
-  State start() noexcept;
+  enum class WriterState : std::uint32_t { kNone, kRuns, kCannot };
+  WriterState start() noexcept;
 
   void grow_if_asked() noexcept;
 
   Sink& sink_;
   buffer::Spool& spool_;
-  Lock ask_lock_;  // of the three below
+  Lock ask_lock_;  // guards the three below
   std::size_t asked_size_ = 0;
   bool asked_small_ = false;
   std::uint32_t asked_seen_ = 0;
   std::atomic<std::uint32_t> rounds_{0};
-  std::atomic<std::uint32_t> work_{0};  // chunks that were filled, and whatever else there is to do
-  std::atomic<std::uint32_t> taken_{0};  // of those, what the thread has seen
-  std::atomic<std::uint32_t> bell_{0};   // rung when it must not sleep on
-  std::atomic<State> state_{State::kNone};
+  // Number of filled chunks and other requests.
+  std::atomic<std::uint32_t> work_{0};
+  std::atomic<std::uint32_t> taken_{0};  // how many of those the thread has seen
+  std::atomic<std::uint32_t> bell_{0};   // futex word: incremented to end a sleep early
+  std::atomic<WriterState> state_{WriterState::kNone};
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint32_t> pauses_{0};
-  std::uint32_t pauses_before_ = 0;  // the thread was started
+  std::uint32_t pauses_before_ = 0;  // value of pauses_ when the thread was started
   std::atomic<std::uint32_t> holds_{0};
-  std::atomic<int> thread_{0};  // the kernel's number, of the last that started
-  bool bare_;
+  std::atomic<int> thread_{0};  // kernel id of the last thread started
+  bool raw_;
 };
 
 }  // namespace dft::sink

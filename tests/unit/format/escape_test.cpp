@@ -11,9 +11,9 @@
 namespace {
 
 std::string escape(std::string_view bytes) {
-  // Exactly the promised room, and a guard behind it.
-  std::vector<char> room(bytes.size() * dft::sink::kEscapeGrowth + 1, '#');
-  char* end = dft::sink::escape(room.data(), bytes);
+  // Exactly the documented size, and a guard byte after it.
+  std::vector<char> room(bytes.size() * dft::format::kEscapeGrowth + 1, '#');
+  char* end = dft::format::escape(room.data(), bytes);
   const auto size = static_cast<std::size_t>(end - room.data());
   REQUIRE(size < room.size());
   CHECK(room.back() == '#');
@@ -31,7 +31,7 @@ void check_comes_back(std::string_view bytes) {
 
 }  // namespace
 
-TEST_CASE("plain text stays as it is") {
+TEST_CASE("plain text is unchanged") {
   std::string plain;
   for (char c = 0x20; c < 0x7f; ++c) {
     if (c != '"' && c != '\\') plain += c;
@@ -49,7 +49,7 @@ TEST_CASE("quotes, backslashes and control characters are escaped") {
   CHECK(escape("/") == "/");
 }
 
-TEST_CASE("each byte alone comes back") {
+TEST_CASE("each single byte round-trips") {
   for (int i = 0; i < 256; ++i) {
     const char byte = static_cast<char>(i);
     CAPTURE(i);
@@ -59,7 +59,7 @@ TEST_CASE("each byte alone comes back") {
   }
 }
 
-TEST_CASE("every pair of bytes comes back") {
+TEST_CASE("every pair of bytes round-trips") {
   for (int i = 0; i < 65536; ++i) {
     const char pair[] = {static_cast<char>(i >> 8), static_cast<char>(i)};
     const std::string escaped = escape({pair, 2});
@@ -69,7 +69,7 @@ TEST_CASE("every pair of bytes comes back") {
   }
 }
 
-TEST_CASE("valid UTF-8 stays as it is") {
+TEST_CASE("valid UTF-8 is unchanged") {
   for (const char* text :
        {"\xc2\x80", "\xc3\xa9", "\xdf\xbf", "\xe0\xa0\x80", "\xe2\x82\xac", "\xed\x9f\xbf",
         "\xee\x80\x80", "\xee\xbd\xbf", "\xef\x80\x80", "\xef\xbf\xbd", "\xf0\x90\x80\x80",
@@ -79,25 +79,25 @@ TEST_CASE("valid UTF-8 stays as it is") {
   }
 }
 
-TEST_CASE("what is not UTF-8 is shown byte by byte") {
+TEST_CASE("invalid UTF-8 is escaped byte by byte") {
   CHECK(escape("\xff") == "\\uefff");
   CHECK(escape("\x80") == "\\uef80");
-  CHECK(escape("\xc3") == "\\uefc3");  // cut at the end
+  CHECK(escape("\xc3") == "\\uefc3");  // truncated at the end
   CHECK(escape("\xe2\x82") == "\\uefe2\\uef82");
   CHECK(escape("\xf0\x9f\x98") == "\\ueff0\\uef9f\\uef98");
   CHECK(escape("\xe2\x82"
-               "A") == "\\uefe2\\uef82A");        // cut in the middle
+               "A") == "\\uefe2\\uef82A");        // truncated in the middle
   CHECK(escape("\xc0\xaf") == "\\uefc0\\uefaf");  // overlong
   CHECK(escape("\xc1\xbf") == "\\uefc1\\uefbf");
   CHECK(escape("\xe0\x9f\xbf") == "\\uefe0\\uef9f\\uefbf");
   CHECK(escape("\xf0\x8f\xbf\xbf") == "\\ueff0\\uef8f\\uefbf\\uefbf");
   CHECK(escape("\xed\xa0\x80") == "\\uefed\\uefa0\\uef80");  // surrogates
   CHECK(escape("\xed\xbf\xbf") == "\\uefed\\uefbf\\uefbf");
-  CHECK(escape("\xf4\x90\x80\x80") == "\\ueff4\\uef90\\uef80\\uef80");  // past U+10FFFF
+  CHECK(escape("\xf4\x90\x80\x80") == "\\ueff4\\uef90\\uef80\\uef80");  // beyond U+10FFFF
   CHECK(escape("\xf5\x80\x80\x80") == "\\ueff5\\uef80\\uef80\\uef80");
 }
 
-TEST_CASE("the characters that we use ourselves are told apart from ours") {
+TEST_CASE("the private characters in the input are distinguished from our escapes") {
   CHECK(escape("\xee\xbe\x80") == "\\uefee\\uefbe\\uef80");  // U+EF80
   CHECK(escape("\xee\xbf\xbf") == "\\uefee\\uefbf\\uefbf");  // U+EFFF
   for (unsigned code = 0xef00; code <= 0xf010; ++code) {
@@ -108,9 +108,9 @@ TEST_CASE("the characters that we use ourselves are told apart from ours") {
   }
 }
 
-TEST_CASE("random bytes come back") {
+TEST_CASE("random bytes round-trip") {
   std::mt19937_64 random(20261115);
-  // Bytes that mean something in UTF-8 or in JSON, so that sequences form and break.
+  // Bytes with a meaning in UTF-8 or JSON, so that sequences form and break.
   constexpr unsigned char kPieces[] = {0x00, 0x1f, '"',  '\\', 'u',  'e',  'f',  '8',  0x7f, 0x80,
                                        0x8f, 0x90, 0x9f, 0xa0, 0xbd, 0xbe, 0xbf, 0xc0, 0xc2, 0xdf,
                                        0xe0, 0xed, 0xee, 0xef, 0xf0, 0xf4, 0xf5, 0xff};
@@ -126,8 +126,8 @@ TEST_CASE("random bytes come back") {
   }
 }
 
-TEST_CASE("different bytes never look the same") {
-  // Text that spells an escape of ours is not one.
+TEST_CASE("different inputs never give the same text") {
+  // Text that looks like one of our escapes is not one.
   CHECK(escape("\\uefff") == "\\\\uefff");
   CHECK(escape("\\uefff") != escape("\xff"));
 }

@@ -4,7 +4,7 @@
 
 #include <string>
 
-using dft::record::hash16;
+using dft::format::hash16;
 
 namespace {
 
@@ -23,7 +23,7 @@ TEST_CASE("hash16 gives the hashes of existing traces") {
   CHECK(hash16("/usr/WS2/sinurat1/pydftracer") == 0x457466652c169c22);
 }
 
-TEST_CASE("hash16 of nothing") {
+TEST_CASE("hash16 of the empty string") {
   CHECK(hash16("") == 0xd48c8fb2e909ec42);
   CHECK(hash16({}) == 0xd48c8fb2e909ec42);  // a null pointer with no length
 }
@@ -52,15 +52,15 @@ TEST_CASE("write_hex16 writes sixteen lower-case digits and no more") {
   char text[18];
   text[16] = '#';
   text[17] = '\0';
-  CHECK(dft::record::write_hex16(text, 0x0123456789abcdef) == text + 16);
+  CHECK(dft::format::write_hex16(text, 0x0123456789abcdef) == text + 16);
   CHECK(std::string(text) == "0123456789abcdef#");
-  dft::record::write_hex16(text, 0);
+  dft::format::write_hex16(text, 0);
   CHECK(std::string(text) == "0000000000000000#");
-  dft::record::write_hex16(text, ~std::uint64_t{0});
+  dft::format::write_hex16(text, ~std::uint64_t{0});
   CHECK(std::string(text) == "ffffffffffffffff#");
   for (int digit = 0; digit < 16; ++digit) {
     for (int at = 0; at < 16; ++at) {
-      dft::record::write_hex16(text, static_cast<std::uint64_t>(digit) << 4 * (15 - at));
+      dft::format::write_hex16(text, static_cast<std::uint64_t>(digit) << 4 * (15 - at));
       std::string expected(16, '0');
       expected[static_cast<std::size_t>(at)] = "0123456789abcdef"[digit];
       CHECK(std::string(text) == expected + "#");

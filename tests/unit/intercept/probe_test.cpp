@@ -48,8 +48,8 @@ class Probing {
     REQUIRE(recording_.sink().drain(dft::sink::Sink::Scope::kEverything));
     return fixture::read_file(path("t.pfw"));
   }
-  buffer::Sums counted() {
-    const buffer::Sums now = buffer::sum_tallies();
+  buffer::TallySums counted() {
+    const buffer::TallySums now = buffer::sum_tallies();
     return {now.calls - before_.calls, now.filtered - before_.filtered, now.read - before_.read,
             now.written - before_.written};
   }
@@ -60,7 +60,7 @@ class Probing {
 
   fixture::Recording recording_;
   Filter filter_;
-  buffer::Sums before_{};
+  buffer::TallySums before_{};
 };
 
 constexpr auto kNothing = [](auto) { return moves_nothing(); };

@@ -18,10 +18,10 @@ using fixture::TemporaryDirectory;
 
 namespace {
 
-// A process that has a spool mapped and waits to be ended. What it is comes through shared memory.
-class Process {
+// A process that has a spool mapped and waits to be killed. Describes itself in shared memory.
+class SpoolOwner {
  public:
-  explicit Process(const char* spool = ".a.pfw.spool") : spool_(spool) {
+  explicit SpoolOwner(const char* spool = ".a.pfw.spool") : spool_(spool) {
     shared_ = static_cast<Shared*>(
         ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     pid_ = fixture::start_child([this] {
@@ -33,7 +33,7 @@ class Process {
     });
     while (shared_->ready.load() == 0) std::this_thread::yield();
   }
-  ~Process() {
+  ~SpoolOwner() {
     end(true);
     ::munmap(shared_, sizeof(Shared));
   }
@@ -76,7 +76,7 @@ TEST_CASE("a process describes itself") {
   CHECK(std::memcmp(&owner, &again, sizeof owner) == 0);
 }
 
-TEST_CASE("a strange name of a process does not confuse the reading of its times") {
+TEST_CASE("an odd process name does not break the parsing of its times") {
   Owner before{};
   describe_self(before);
   char old[16] = {};
@@ -90,8 +90,8 @@ TEST_CASE("a strange name of a process does not confuse the reading of its times
   ::prctl(PR_SET_NAME, old);
 }
 
-TEST_CASE("the key is the same for all images of a process, and another's is another") {
-  Process process;
+TEST_CASE("the key is the same for all images of a process, and different for another") {
+  SpoolOwner process;
   Owner self{};
   describe_self(self);
   CHECK(process_key(self) == process_key(self));
@@ -105,30 +105,30 @@ TEST_CASE("the key is the same for all images of a process, and another's is ano
     if (change == 4) ++other.start_time;
     CHECK(process_key(other) != process_key(self));
   }
-  Owner endless{};  // of a hostile file: nothing ends
+  Owner endless{};  // from a hostile file: the longest strings
   std::memset(&endless, 'x', sizeof endless);
   endless.host[255] = endless.boot[39] = '\0';
   CHECK(process_key(endless) != 0);
 }
 
-TEST_CASE("a process that runs and has its spool mapped runs") {
-  Process process;
+TEST_CASE("a running process that has its spool mapped is alive") {
+  SpoolOwner process;
   CHECK(process.life() == Life::kRuns);
   // Also under the name that the file had when it was mapped.
   CHECK(life_of(process.owner(), "renamed.spool", ".a.pfw.spool") == Life::kRuns);
   CHECK(life_of(process.owner(), ".a.pfw.spool", "passing") == Life::kRuns);
 }
 
-TEST_CASE("a process whose image was replaced has the spool no more") {
-  Process process;
+TEST_CASE("a process that called exec is no longer the owner") {
+  SpoolOwner process;
   CHECK(life_of(process.owner(), ".other.spool", ".other.spool") == Life::kGone);
-  // A part of a mapped file's name is not its name.
+  // Part of a mapped file's name is not its name.
   CHECK(life_of(process.owner(), ".a.pfw.spo", ".a.pfw.spo") == Life::kGone);
   CHECK(life_of(process.owner(), "pfw.spool", "pfw.spool") == Life::kGone);
 }
 
-TEST_CASE("a mapped file is found though the directory has its name in it") {
-  // The first place where the name occurs on a line is then not its end.
+TEST_CASE("a mapped file is found although its directory contains its name") {
+  // The first occurrence of the name is then not at the end of the line.
   const TemporaryDirectory directory;
   REQUIRE(::mkdir((directory / ".a.pfw.spool-dir").c_str(), 0700) == 0);
   REQUIRE(::mkdir((directory / "x").c_str(), 0700) == 0);
@@ -141,18 +141,18 @@ TEST_CASE("a mapped file is found though the directory has its name in it") {
   near->retire(true);
 }
 
-TEST_CASE("a mapped file is found whatever characters its name has") {
+TEST_CASE("a mapped file is found whatever characters are in its name") {
   for (const char* name :
        {".a b.pfw.spool", ".a\nb.pfw.spool", ".a\\b.pfw.spool", ".\xff.pfw.spool"}) {
     CAPTURE(std::string(name));
-    Process process(name);
+    SpoolOwner process(name);
     CHECK(process.life() == Life::kRuns);
   }
 }
 
-TEST_CASE("a mapped file is found in a long map of memory") {
-  Process process;
-  // This process's own map, with many lines before and after.
+TEST_CASE("a mapped file is found in long maps") {
+  SpoolOwner process;
+  // This process's own maps, with many lines before and after.
   const TemporaryDirectory directory;
   std::vector<Spool*> spools;
   for (int i = 0; i < 300; ++i) {
@@ -172,41 +172,41 @@ TEST_CASE("a mapped file is found in a long map of memory") {
 }
 
 TEST_CASE("a killed process is gone, reaped or not") {
-  Process process;
+  SpoolOwner process;
   process.end(false);
   CHECK(process.life() == Life::kGone);  // a zombie
   process.end(true);
   CHECK(process.life() == Life::kGone);
 }
 
-TEST_CASE("a pid that another process has now is not the owner") {
-  Process process;
+TEST_CASE("a reused pid is not the owner") {
+  SpoolOwner process;
   Owner owner = process.owner();
   owner.start_time -= 1;
   CHECK(life_of(owner, ".a.pfw.spool", ".a.pfw.spool") == Life::kGone);
 }
 
-TEST_CASE("another boot of this host is gone, another host cannot be seen") {
-  Process process;
+TEST_CASE("an earlier boot of this host is gone, another host is unknown") {
+  SpoolOwner process;
   Owner owner = process.owner();
   owner.boot[0] = owner.boot[0] == 'a' ? 'b' : 'a';
   CHECK(life_of(owner, ".a.pfw.spool", ".a.pfw.spool") == Life::kGone);
   std::strcpy(owner.host, "elsewhere");
   CHECK(life_of(owner, ".a.pfw.spool", ".a.pfw.spool") == Life::kCannotTell);
-  owner.boot[0] = '\0';  // it could not read its own
+  owner.boot[0] = '\0';  // it could not read its boot id
   CHECK(life_of(owner, ".a.pfw.spool", ".a.pfw.spool") == Life::kCannotTell);
 }
 
-TEST_CASE("another pid namespace cannot be seen") {
-  Process process;
+TEST_CASE("another pid namespace is unknown") {
+  SpoolOwner process;
   process.end(true);
   Owner owner = process.owner();
   owner.pid_namespace += 1;
   CHECK(life_of(owner, ".a.pfw.spool", ".a.pfw.spool") == Life::kCannotTell);
 }
 
-TEST_CASE("without start times a pid that answers is taken for alive") {
-  Process process;
+TEST_CASE("without start times an existing pid counts as alive") {
+  SpoolOwner process;
   Owner owner = process.owner();
   owner.start_time = 0;
   CHECK(life_of(owner, ".a.pfw.spool", ".a.pfw.spool") == Life::kRuns);
@@ -214,8 +214,8 @@ TEST_CASE("without start times a pid that answers is taken for alive") {
   CHECK(life_of(owner, ".a.pfw.spool", ".a.pfw.spool") == Life::kGone);
 }
 
-TEST_CASE("impossible pids are gone, and nobody else is asked for") {
-  Process process;
+TEST_CASE("impossible pids are gone, and are not passed to kill()") {
+  SpoolOwner process;
   for (const std::uint32_t pid : {0u, 0x80000000u, ~0u}) {
     Owner owner = process.owner();
     owner.pid = pid;
@@ -249,7 +249,7 @@ TEST_CASE("a process whose first thread has ended still runs") {
       shared->ready.store(1);
       for (;;) ::pause();
     }).detach();
-    dft::sys::call(SYS_exit, 0);  // of this thread only
+    dft::sys::call(SYS_exit, 0);  // ends this thread only
     return 0;
   });
   while (shared->ready.load() == 0) std::this_thread::yield();

@@ -1,5 +1,5 @@
-// Recovery with others about: two recoverers at once, one that dies on the way, spools on another
-// file system that a note stands for.
+// Recovery with other processes involved: two recoverers at once, one that dies midway, and spools
+// on another file system behind a spool pointer.
 #include <sys/file.h>
 
 #include <numeric>
@@ -11,12 +11,12 @@
 using dft::buffer::ChunkHead;
 using dft::buffer::ChunkState;
 using dft::buffer::Spool;
-using dft::recovery::Found;
 using dft::recovery::kSpoolPointerStart;
-using dft::recovery::Outcome;
 using dft::recovery::recover_directory;
 using dft::recovery::recover_spool;
-using dft::recovery::Wanted;
+using dft::recovery::RecoveryCounts;
+using dft::recovery::RecoveryOptions;
+using dft::recovery::RecoveryOutcome;
 using fixture::event_ids;
 using fixture::read_file;
 using fixture::TemporaryDirectory;
@@ -32,7 +32,7 @@ std::vector<std::uint64_t> range(std::uint64_t from, std::uint64_t to) {
 
 constexpr std::uint64_t kNoteKey = 0x1234;
 
-// The spool of a process that is dead, with spans 1 to 100.
+// The spool of a dead process, with spans 1 to 100.
 void dead_spool(const std::string& path, const char* trace) {
   const int result = fixture::in_child([&] {
     Spool* spool = fixture::make_spool(path, trace);
@@ -46,9 +46,9 @@ void dead_spool(const std::string& path, const char* trace) {
   REQUIRE(result == 1000 + SIGKILL);
 }
 
-Outcome recover(const TemporaryDirectory& directory, const char* name, bool force = false) {
-  Found found;
-  Wanted wanted;
+RecoveryOutcome recover(const TemporaryDirectory& directory, const char* name, bool force = false) {
+  RecoveryCounts found;
+  RecoveryOptions wanted;
   wanted.force = force;
   return recover_spool(directory.path(), name, wanted, found);
 }
@@ -59,7 +59,7 @@ void write_note(const std::string& path, const std::string& spool) {
 
 }  // namespace
 
-TEST_CASE("recoverers at the same time never lose or double a record") {
+TEST_CASE("concurrent recoverers never lose or duplicate a record") {
   for (int round = 0; round < 10; ++round) {
     const TemporaryDirectory directory;
     constexpr int kSpools = 6;
@@ -76,7 +76,7 @@ TEST_CASE("recoverers at the same time never lose or double a record") {
         go->fetch_add(1);
         while (go->load() < 3) {
         }
-        Found found;
+        RecoveryCounts found;
         if (recover_directory(directory.path(), {}, found) != 0) return 99;
         return static_cast<int>(found.recovered);
       }));
@@ -92,36 +92,36 @@ TEST_CASE("recoverers at the same time never lose or double a record") {
   }
 }
 
-TEST_CASE("a spool that somebody is finishing is left to him") {
+TEST_CASE("a spool that another recoverer holds is left alone") {
   const TemporaryDirectory directory;
   dead_spool(directory / ".t.pfw.spool", "t.pfw");
   const int fd = ::open((directory / ".t.pfw.spool").c_str(), O_RDWR | O_CLOEXEC);
   REQUIRE(fd >= 0);
   REQUIRE(::flock(fd, LOCK_EX) == 0);
-  CHECK(recover(directory, ".t.pfw.spool") == Outcome::kAlive);
+  CHECK(recover(directory, ".t.pfw.spool") == RecoveryOutcome::kAlive);
   CHECK_FALSE(fixture::exists(directory / "t.pfw"));
   ::close(fd);
-  CHECK(recover(directory, ".t.pfw.spool") == Outcome::kRecovered);
+  CHECK(recover(directory, ".t.pfw.spool") == RecoveryOutcome::kRecovered);
 }
 
-TEST_CASE("a recoverer that died leaves it to the next one") {
-  // It wrote the whole trace and died before it removed the spool: the spool is as it was before.
+TEST_CASE("the next recoverer finishes after one that died") {
+  // It wrote the whole trace and died before it removed the spool: the spool is unchanged.
   const TemporaryDirectory directory;
   dead_spool(directory / ".t.pfw.spool", "t.pfw");
   const std::string spool = read_file(directory / ".t.pfw.spool");
-  REQUIRE(recover(directory, ".t.pfw.spool") == Outcome::kRecovered);
+  REQUIRE(recover(directory, ".t.pfw.spool") == RecoveryOutcome::kRecovered);
   write_file(directory / ".t.pfw.spool", spool);
-  CHECK(recover(directory, ".t.pfw.spool") == Outcome::kRecovered);
+  CHECK(recover(directory, ".t.pfw.spool") == RecoveryOutcome::kRecovered);
   CHECK(event_ids(read_file(directory / "t.pfw")) == range(1, 100));
   CHECK(directory.list() == std::vector<std::string>{"t.pfw"});
 }
 
-TEST_CASE("a note leads to a spool elsewhere, whose trace is beside the note") {
+TEST_CASE("a spool pointer leads to a spool elsewhere, whose trace is next to the pointer") {
   const TemporaryDirectory directory;
   const TemporaryDirectory elsewhere;
   dead_spool(elsewhere / "dftracer-1.spool", "t.pfw");
   write_note(directory / ".t.pfw.spool", elsewhere / "dftracer-1.spool");
-  Found found;
+  RecoveryCounts found;
   CHECK(recover_directory(directory.path(), {}, found) == 0);
   CHECK(found.recovered == 1);
   CHECK(event_ids(read_file(directory / "t.pfw")) == range(1, 100));
@@ -129,29 +129,29 @@ TEST_CASE("a note leads to a spool elsewhere, whose trace is beside the note") {
   CHECK(elsewhere.list().empty());
 }
 
-TEST_CASE("the note of a spool in use stays") {
+TEST_CASE("the pointer to a spool in use stays") {
   const TemporaryDirectory directory;
   const TemporaryDirectory elsewhere;
   Spool* spool = fixture::make_spool(elsewhere / "dftracer-1.spool", "t.pfw");
   REQUIRE(spool != nullptr);
   spool->head().pointer_key = kNoteKey;
   write_note(directory / ".t.pfw.spool", elsewhere / "dftracer-1.spool");
-  CHECK(recover(directory, ".t.pfw.spool") == Outcome::kAlive);
+  CHECK(recover(directory, ".t.pfw.spool") == RecoveryOutcome::kAlive);
   CHECK(fixture::exists(directory / ".t.pfw.spool"));
   CHECK(fixture::exists(elsewhere / "dftracer-1.spool"));
   spool->retire(true);
 }
 
-TEST_CASE("the note of a spool that is not to be found stays until somebody insists") {
+TEST_CASE("the pointer to a missing spool stays unless recovery is forced") {
   const TemporaryDirectory directory;
   write_note(directory / ".t.pfw.spool", directory / "missing.spool");
-  CHECK(recover(directory, ".t.pfw.spool") == Outcome::kUnknown);
+  CHECK(recover(directory, ".t.pfw.spool") == RecoveryOutcome::kUnknown);
   CHECK(fixture::exists(directory / ".t.pfw.spool"));
-  CHECK(recover(directory, ".t.pfw.spool", true) == Outcome::kNothing);
+  CHECK(recover(directory, ".t.pfw.spool", true) == RecoveryOutcome::kNothing);
   CHECK_FALSE(fixture::exists(directory / ".t.pfw.spool"));
 }
 
-TEST_CASE("a note that names another spool, or an empty one, touches neither") {
+TEST_CASE("a pointer with a wrong key touches neither a real spool nor an empty one") {
   const TemporaryDirectory directory;
   dft::say_into("/dev/null");
   dead_spool(directory / "real.spool", "t.pfw");
@@ -166,7 +166,7 @@ TEST_CASE("a note that names another spool, or an empty one, touches neither") {
       write_file(directory / ".t.pfw.spool",
                  std::string(kSpoolPointerStart) + (directory / victim) + "\n" + key);
       for (const bool force : {false, true})
-        CHECK(recover(directory, ".t.pfw.spool", force) != Outcome::kRecovered);
+        CHECK(recover(directory, ".t.pfw.spool", force) != RecoveryOutcome::kRecovered);
       CHECK(read_file(directory / "real.spool") == before);
       CHECK(fixture::exists(directory / "empty.spool"));
     }
@@ -175,7 +175,7 @@ TEST_CASE("a note that names another spool, or an empty one, touches neither") {
   dft::say_into(nullptr);
 }
 
-TEST_CASE("a note cannot be used to reach another file") {
+TEST_CASE("a pointer cannot be used to reach another file") {
   const TemporaryDirectory directory;
   dft::say_into("/dev/null");
   write_file(directory / "victim", "mine");
@@ -185,7 +185,7 @@ TEST_CASE("a note cannot be used to reach another file") {
   const std::string notes[] = {
       std::string(kSpoolPointerStart) + (directory / "victim") + "\n",  // not a spool's name
       std::string(kSpoolPointerStart) + "victim.spool\n",               // not absolute
-      std::string(kSpoolPointerStart) + (directory / "victim.spool"),   // no end of line
+      std::string(kSpoolPointerStart) + (directory / "victim.spool"),   // no newline
       std::string(kSpoolPointerStart) + (directory / "link.spool") + "\n",
       std::string(kSpoolPointerStart) + (directory / "victim.spool") + "\n",
       std::string(kSpoolPointerStart) + long_path + "\n",
@@ -197,7 +197,7 @@ TEST_CASE("a note cannot be used to reach another file") {
     CAPTURE(note.substr(0, 100));
     write_file(directory / ".t.pfw.spool", note);
     for (const bool force : {false, true}) {
-      CHECK(recover(directory, ".t.pfw.spool", force) != Outcome::kRecovered);
+      CHECK(recover(directory, ".t.pfw.spool", force) != RecoveryOutcome::kRecovered);
     }
     CHECK(read_file(directory / "victim") == "mine");
     CHECK(read_file(directory / "victim.spool") == "mine");

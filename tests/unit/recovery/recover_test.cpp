@@ -15,11 +15,11 @@ using dft::buffer::ChunkHead;
 using dft::buffer::ChunkState;
 using dft::buffer::Spool;
 using dft::buffer::SpoolHead;
-using dft::recovery::Found;
-using dft::recovery::Outcome;
 using dft::recovery::recover_directory;
 using dft::recovery::recover_spool;
-using dft::recovery::Wanted;
+using dft::recovery::RecoveryCounts;
+using dft::recovery::RecoveryOptions;
+using dft::recovery::RecoveryOutcome;
 using fixture::event_ids;
 using fixture::read_file;
 using fixture::TemporaryDirectory;
@@ -29,10 +29,10 @@ namespace {
 
 constexpr const char* kName = ".t.pfw.spool";
 
-// What the recoverer says goes into a file of the test's.
-struct Place : TemporaryDirectory {
-  Place() { dft::say_into((*this / "said").c_str()); }
-  ~Place() { dft::say_into(nullptr); }
+// The recoverer's messages go into a file of the test.
+struct LoggedDirectory : TemporaryDirectory {
+  LoggedDirectory() { dft::say_into((*this / "said").c_str()); }
+  ~LoggedDirectory() { dft::say_into(nullptr); }
   std::string said() const { return read_file(*this / "said"); }
 };
 
@@ -42,8 +42,7 @@ std::vector<std::uint64_t> range(std::uint64_t from, std::uint64_t to) {
   return list;
 }
 
-// A process that records `events` spans, of which the first ones may be in the file already, and is
-// killed.
+// A process that records `events` spans, flushes the first ones to the file, and is killed.
 void record_and_die(const std::string& spool_path, const std::string& directory, const char* trace,
                     std::uint64_t events, std::uint64_t flushed = 0, std::uint64_t run = 1) {
   const int result = fixture::in_child([&] {
@@ -78,234 +77,237 @@ void change_head(const std::string& path, Change change) {
   write_file(path, {reinterpret_cast<const char*>(image.data()), image.size()});
 }
 
-// As if nobody had written to it for two days.
+// As if it had last been written two days ago.
 void make_old(const std::string& path) {
   const timespec then[2] = {{::time(nullptr) - 2 * 86400, 0}, {::time(nullptr) - 2 * 86400, 0}};
   REQUIRE(::utimensat(AT_FDCWD, path.c_str(), then, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
-Outcome recover(const TemporaryDirectory& directory, const char* name = kName, bool force = false) {
-  Found found;
-  Wanted wanted;
+RecoveryOutcome recover(const TemporaryDirectory& directory, const char* name = kName,
+                        bool force = false) {
+  RecoveryCounts found;
+  RecoveryOptions wanted;
   wanted.force = force;
   return recover_spool(directory.path(), name, wanted, found);
 }
 
 }  // namespace
 
-TEST_CASE("what a killed process had committed is in the trace, once") {
+TEST_CASE("what a killed process committed is in the trace, once") {
   for (const char* trace : {"t.pfw", "t.pfw.gz"}) {
     for (const std::uint64_t flushed : {0, 1, 300, 1000}) {
       CAPTURE(trace);
       CAPTURE(flushed);
-      const Place place;
-      record_and_die(place / kName, place.path(), trace, 1000, flushed);
-      Found found;
-      CHECK(recover_spool(place.path(), kName, {}, found) == Outcome::kRecovered);
+      const LoggedDirectory directory;
+      record_and_die(directory / kName, directory.path(), trace, 1000, flushed);
+      RecoveryCounts found;
+      CHECK(recover_spool(directory.path(), kName, {}, found) == RecoveryOutcome::kRecovered);
       CHECK(found.recovered == 1);
       CHECK(found.events >= 1000 - flushed);
-      std::string text = read_file(place / trace);
+      std::string text = read_file(directory / trace);
       if (std::string_view(trace).ends_with(".gz")) text = fixture::gunzip_text(text);
       CHECK(event_ids(text) == range(1, 1000));
       const std::string end = fixture::lines_of(text).back();
       CHECK(end.find("\"recovered\":true") != end.npos);
-      CHECK(recover(place) == Outcome::kNothing);  // nobody finds it again
-      CHECK(place.list() == std::vector<std::string>{trace});
+      CHECK(recover(directory) == RecoveryOutcome::kNothing);  // the spool is gone
+      CHECK(directory.list() == std::vector<std::string>{trace});
     }
   }
 }
 
-TEST_CASE("the spool of a process that runs is left alone") {
-  const Place place;
-  Spool* spool = fixture::make_spool(place / kName, "t.pfw");
+TEST_CASE("the spool of a running process is left alone") {
+  const LoggedDirectory directory;
+  Spool* spool = fixture::make_spool(directory / kName, "t.pfw");
   REQUIRE(spool != nullptr);
-  CHECK(recover(place) == Outcome::kAlive);
-  CHECK(recover(place, kName, true) == Outcome::kAlive);  // force is for those that cannot be seen
-  CHECK(fixture::exists(place / kName));
-  CHECK_FALSE(fixture::exists(place / "t.pfw"));
+  CHECK(recover(directory) == RecoveryOutcome::kAlive);
+  CHECK(recover(directory, kName, true) ==
+        RecoveryOutcome::kAlive);  // force is for those that cannot be seen
+  CHECK(fixture::exists(directory / kName));
+  CHECK_FALSE(fixture::exists(directory / "t.pfw"));
   spool->retire(true);
 }
 
-TEST_CASE("an owner that cannot be seen is left alone until it is silent for long, or by force") {
-  const Place place;
-  record_and_die(place / kName, place.path(), "t.pfw", 5);
+TEST_CASE("the spool of an unknown owner is left alone until it is silent or forced") {
+  const LoggedDirectory directory;
+  record_and_die(directory / kName, directory.path(), "t.pfw", 5);
   const auto now = static_cast<std::uint64_t>(::time(nullptr));
-  change_head(place / kName, [&](SpoolHead& head) {
+  change_head(directory / kName, [&](SpoolHead& head) {
     ++head.owner.pid_namespace;
     head.heartbeat.store(now);
   });
-  CHECK(recover(place) == Outcome::kUnknown);
-  change_head(place / kName, [&](SpoolHead& head) { head.heartbeat.store(now - 23 * 3600); });
-  CHECK(recover(place) == Outcome::kUnknown);
-  CHECK_FALSE(fixture::exists(place / "t.pfw"));
+  CHECK(recover(directory) == RecoveryOutcome::kUnknown);
+  change_head(directory / kName, [&](SpoolHead& head) { head.heartbeat.store(now - 23 * 3600); });
+  CHECK(recover(directory) == RecoveryOutcome::kUnknown);
+  CHECK_FALSE(fixture::exists(directory / "t.pfw"));
   SUBCASE("silent") {
-    change_head(place / kName, [&](SpoolHead& head) { head.heartbeat.store(now - 25 * 3600); });
-    make_old(place / kName);
-    CHECK(recover(place) == Outcome::kRecovered);
+    change_head(directory / kName, [&](SpoolHead& head) { head.heartbeat.store(now - 25 * 3600); });
+    make_old(directory / kName);
+    CHECK(recover(directory) == RecoveryOutcome::kRecovered);
   }
-  SUBCASE("by force") { CHECK(recover(place, kName, true) == Outcome::kRecovered); }
-  CHECK(event_ids(read_file(place / "t.pfw")) == range(1, 5));
+  SUBCASE("by force") { CHECK(recover(directory, kName, true) == RecoveryOutcome::kRecovered); }
+  CHECK(event_ids(read_file(directory / "t.pfw")) == range(1, 5));
 }
 
-TEST_CASE("only the wanted run is touched") {
-  const Place place;
-  record_and_die(place / ".a.pfw.spool", place.path(), "a.pfw", 3, 0, 7);
-  record_and_die(place / ".b.pfw.spool", place.path(), "b.pfw", 3, 0, 8);
-  Wanted wanted;
+TEST_CASE("only the requested run is touched") {
+  const LoggedDirectory directory;
+  record_and_die(directory / ".a.pfw.spool", directory.path(), "a.pfw", 3, 0, 7);
+  record_and_die(directory / ".b.pfw.spool", directory.path(), "b.pfw", 3, 0, 8);
+  RecoveryOptions wanted;
   wanted.only_run = true;
   wanted.run = 7;
-  Found found;
-  CHECK(recover_directory(place.path(), wanted, found) == 0);
+  RecoveryCounts found;
+  CHECK(recover_directory(directory.path(), wanted, found) == 0);
   CHECK(found.spools == 2);
   CHECK(found.recovered == 1);
-  CHECK(fixture::exists(place / "a.pfw"));
-  CHECK(fixture::exists(place / ".b.pfw.spool"));
+  CHECK(fixture::exists(directory / "a.pfw"));
+  CHECK(fixture::exists(directory / ".b.pfw.spool"));
 }
 
-TEST_CASE("a directory is finished as a whole, and foreign files stay") {
-  const Place place;
+TEST_CASE("all spools of a directory are recovered, and other files stay") {
+  const LoggedDirectory directory;
   for (int i = 0; i < 8; ++i) {
     const std::string trace = "t" + std::to_string(i) + ".pfw";
-    record_and_die(place / ("." + trace + ".spool"), place.path(), trace.c_str(), 20);
+    record_and_die(directory / ("." + trace + ".spool"), directory.path(), trace.c_str(), 20);
   }
-  write_file(place / "visible.spool", "mine");
-  write_file(place / ".other.txt", "mine");
-  Found found;
-  CHECK(recover_directory(place.path(), {}, found) == 0);
+  write_file(directory / "visible.spool", "mine");
+  write_file(directory / ".other.txt", "mine");
+  RecoveryCounts found;
+  CHECK(recover_directory(directory.path(), {}, found) == 0);
   CHECK(found.recovered == 8);
   CHECK(found.events == 160);
   for (int i = 0; i < 8; ++i) {
-    CHECK(event_ids(read_file(place / ("t" + std::to_string(i) + ".pfw"))) == range(1, 20));
+    CHECK(event_ids(read_file(directory / ("t" + std::to_string(i) + ".pfw"))) == range(1, 20));
   }
-  CHECK(read_file(place / "visible.spool") == "mine");
-  CHECK(read_file(place / ".other.txt") == "mine");
-  CHECK(recover_directory((place / "missing").c_str(), {}, found) == -ENOENT);
-  CHECK(recover_directory((place / "t0.pfw").c_str(), {}, found) == -ENOTDIR);
+  CHECK(read_file(directory / "visible.spool") == "mine");
+  CHECK(read_file(directory / ".other.txt") == "mine");
+  CHECK(recover_directory((directory / "missing").c_str(), {}, found) == -ENOENT);
+  CHECK(recover_directory((directory / "t0.pfw").c_str(), {}, found) == -ENOTDIR);
 }
 
-TEST_CASE("a spool that was never completed holds nothing and goes") {
-  const Place place;
-  record_and_die(place / kName, place.path(), "t.pfw", 5);
-  change_head(place / kName, [](SpoolHead& head) { head.ready.store(0); });
-  CHECK(recover(place) == Outcome::kNothing);
-  CHECK_FALSE(fixture::exists(place / kName));
-  CHECK_FALSE(fixture::exists(place / "t.pfw"));
+TEST_CASE("a spool that was never completed is removed") {
+  const LoggedDirectory directory;
+  record_and_die(directory / kName, directory.path(), "t.pfw", 5);
+  change_head(directory / kName, [](SpoolHead& head) { head.ready.store(0); });
+  CHECK(recover(directory) == RecoveryOutcome::kNothing);
+  CHECK_FALSE(fixture::exists(directory / kName));
+  CHECK_FALSE(fixture::exists(directory / "t.pfw"));
 }
 
-TEST_CASE("a damaged spool stays, and one line says why") {
-  const Place place;
-  record_and_die(place / kName, place.path(), "t.pfw", 5);
-  change_head(place / kName, [](SpoolHead& head) { head.segments.store(999); });
-  CHECK(recover(place) == Outcome::kBroken);
-  CHECK(fixture::exists(place / kName));
-  CHECK(fixture::lines_of(place.said()).size() == 1);
-  CHECK(place.said().find(kName) != std::string::npos);
-  CHECK_FALSE(fixture::exists(place / "t.pfw"));
+TEST_CASE("a damaged spool stays, and one message gives the reason") {
+  const LoggedDirectory directory;
+  record_and_die(directory / kName, directory.path(), "t.pfw", 5);
+  change_head(directory / kName, [](SpoolHead& head) { head.segments.store(999); });
+  CHECK(recover(directory) == RecoveryOutcome::kBroken);
+  CHECK(fixture::exists(directory / kName));
+  CHECK(fixture::lines_of(directory.said()).size() == 1);
+  CHECK(directory.said().find(kName) != std::string::npos);
+  CHECK_FALSE(fixture::exists(directory / "t.pfw"));
 }
 
-TEST_CASE("what is no spool stays, whatever it is") {
-  const Place place;
-  write_file(place / ".text.spool", std::string(200000, 'x'));
-  write_file(place / ".fresh.spool", "");  // somebody may be about to fill it
-  REQUIRE(::symlink("said", (place / ".link.spool").c_str()) == 0);
-  REQUIRE(::mkfifo((place / ".fifo.spool").c_str(), 0600) == 0);
-  REQUIRE(::mkdir((place / ".dir.spool").c_str(), 0700) == 0);
-  const auto before = place.list();
-  Found found;
-  CHECK(recover_directory(place.path(), {}, found) == 0);
+TEST_CASE("files that are not spools stay") {
+  const LoggedDirectory directory;
+  write_file(directory / ".text.spool", std::string(200000, 'x'));
+  write_file(directory / ".fresh.spool", "");  // its owner may be about to fill it
+  REQUIRE(::symlink("said", (directory / ".link.spool").c_str()) == 0);
+  REQUIRE(::mkfifo((directory / ".fifo.spool").c_str(), 0600) == 0);
+  REQUIRE(::mkdir((directory / ".dir.spool").c_str(), 0700) == 0);
+  const auto before = directory.list();
+  RecoveryCounts found;
+  CHECK(recover_directory(directory.path(), {}, found) == 0);
   CHECK(found.recovered == 0);
-  CHECK(recover(place, ".text.spool") == Outcome::kBroken);
-  CHECK(recover(place, ".fresh.spool") == Outcome::kAlive);
-  CHECK(recover(place, ".link.spool") == Outcome::kNothing);
-  CHECK(recover(place, ".fifo.spool") == Outcome::kNothing);
-  CHECK(recover(place, ".dir.spool") == Outcome::kNothing);
-  CHECK(recover(place, std::string(300, 'x').c_str()) == Outcome::kNothing);
-  CHECK(recover(place, "../x.spool") == Outcome::kNothing);
-  auto after = place.list();
+  CHECK(recover(directory, ".text.spool") == RecoveryOutcome::kBroken);
+  CHECK(recover(directory, ".fresh.spool") == RecoveryOutcome::kAlive);
+  CHECK(recover(directory, ".link.spool") == RecoveryOutcome::kNothing);
+  CHECK(recover(directory, ".fifo.spool") == RecoveryOutcome::kNothing);
+  CHECK(recover(directory, ".dir.spool") == RecoveryOutcome::kNothing);
+  CHECK(recover(directory, std::string(300, 'x').c_str()) == RecoveryOutcome::kNothing);
+  CHECK(recover(directory, "../x.spool") == RecoveryOutcome::kNothing);
+  auto after = directory.list();
   std::erase(after, "said");
   CHECK(after == before);
 }
 
-TEST_CASE("an old file that is no spool stays, an old empty one of ours goes") {
-  const Place place;
-  write_file(place / ".zero.spool", std::string(100000, '\0') + "mine");
-  write_file(place / ".nul.spool", std::string(1, '\0') + std::string(100000, 'x'));
-  write_file(place / ".short.spool", "mine");
-  write_file(place / ".empty.spool", "");
-  for (const std::string& name : place.list()) make_old(place / name);
-  Found found;
-  CHECK(recover_directory(place.path(), {}, found) == 0);
-  CHECK(fixture::exists(place / ".nul.spool"));
-  CHECK(fixture::exists(place / ".short.spool"));
-  CHECK_FALSE(fixture::exists(place / ".empty.spool"));
+TEST_CASE("an old file that is not a spool stays, an old empty spool is removed") {
+  const LoggedDirectory directory;
+  write_file(directory / ".zero.spool", std::string(100000, '\0') + "mine");
+  write_file(directory / ".nul.spool", std::string(1, '\0') + std::string(100000, 'x'));
+  write_file(directory / ".short.spool", "mine");
+  write_file(directory / ".empty.spool", "");
+  for (const std::string& name : directory.list()) make_old(directory / name);
+  RecoveryCounts found;
+  CHECK(recover_directory(directory.path(), {}, found) == 0);
+  CHECK(fixture::exists(directory / ".nul.spool"));
+  CHECK(fixture::exists(directory / ".short.spool"));
+  CHECK_FALSE(fixture::exists(directory / ".empty.spool"));
 }
 
-TEST_CASE("a spool that names another file than a trace beside it is refused") {
+TEST_CASE("a spool that names anything but a trace next to it is rejected") {
   for (const char* name : {"../victim.pfw", "/tmp/victim.pfw", "victim.txt", ".victim.pfw", ""}) {
     CAPTURE(name);
-    const Place place;
-    record_and_die(place / kName, place.path(), "t.pfw", 5);
-    change_head(place / kName, [&](SpoolHead& head) { std::strcpy(head.trace_name, name); });
-    CHECK(recover(place) == Outcome::kBroken);
-    CHECK(fixture::exists(place / kName));
+    const LoggedDirectory directory;
+    record_and_die(directory / kName, directory.path(), "t.pfw", 5);
+    change_head(directory / kName, [&](SpoolHead& head) { std::strcpy(head.trace_name, name); });
+    CHECK(recover(directory) == RecoveryOutcome::kBroken);
+    CHECK(fixture::exists(directory / kName));
   }
 }
 
-TEST_CASE("another user's spool is not ours to finish") {
+TEST_CASE("another user's spool is left alone") {
   if (::geteuid() != 0) return;
-  const Place place;
-  record_and_die(place / kName, place.path(), "t.pfw", 5);
-  REQUIRE(::chmod(place.path(), 0777) == 0);
-  REQUIRE(::chmod((place / kName).c_str(), 0666) == 0);
+  const LoggedDirectory directory;
+  record_and_die(directory / kName, directory.path(), "t.pfw", 5);
+  REQUIRE(::chmod(directory.path(), 0777) == 0);
+  REQUIRE(::chmod((directory / kName).c_str(), 0666) == 0);
   const int result = fixture::in_child([&] {
     if (::setresuid(65534, 65534, 65534) != 0) return 1;
-    return recover(place) == Outcome::kNothing ? 0 : 2;
+    return recover(directory) == RecoveryOutcome::kNothing ? 0 : 2;
   });
   CHECK(result == 0);
-  CHECK(fixture::exists(place / kName));
-  REQUIRE(::chown((place / kName).c_str(), 65534, 65534) == 0);
-  CHECK(recover(place) == Outcome::kNothing);  // not even for root, unless it is asked to
-  Found found;
-  Wanted wanted;
+  CHECK(fixture::exists(directory / kName));
+  REQUIRE(::chown((directory / kName).c_str(), 65534, 65534) == 0);
+  CHECK(recover(directory) ==
+        RecoveryOutcome::kNothing);  // not even for root, unless it is asked to
+  RecoveryCounts found;
+  RecoveryOptions wanted;
   wanted.any_user = true;
-  CHECK(recover_spool(place.path(), kName, wanted, found) == Outcome::kRecovered);
+  CHECK(recover_spool(directory.path(), kName, wanted, found) == RecoveryOutcome::kRecovered);
 }
 
-TEST_CASE("what is left of a trace that went away gets a name of its own") {
+TEST_CASE("the rest of a trace that disappeared gets a new name") {
   for (const char* trace : {"t.pfw", "t.pfw.gz"}) {
     CAPTURE(trace);
-    const Place place;
-    record_and_die(place / kName, place.path(), trace, 100, 60);
-    SUBCASE("removed") { REQUIRE(::unlink((place / trace).c_str()) == 0); }
+    const LoggedDirectory directory;
+    record_and_die(directory / kName, directory.path(), trace, 100, 60);
+    SUBCASE("removed") { REQUIRE(::unlink((directory / trace).c_str()) == 0); }
     SUBCASE("replaced") {
-      write_file(place / "new", "mine");
-      REQUIRE(::rename((place / "new").c_str(), (place / trace).c_str()) == 0);
+      write_file(directory / "new", "mine");
+      REQUIRE(::rename((directory / "new").c_str(), (directory / trace).c_str()) == 0);
     }
-    SUBCASE("shortened") { REQUIRE(::truncate((place / trace).c_str(), 3) == 0); }
-    const std::string before = read_file(place / trace);
-    CHECK(recover(place) == Outcome::kRecovered);
-    CHECK(read_file(place / trace) == before);
+    SUBCASE("shortened") { REQUIRE(::truncate((directory / trace).c_str(), 3) == 0); }
+    const std::string before = read_file(directory / trace);
+    CHECK(recover(directory) == RecoveryOutcome::kRecovered);
+    CHECK(read_file(directory / trace) == before);
     std::string rest;
-    for (const std::string& name : place.list()) {
+    for (const std::string& name : directory.list()) {
       if (name.find("-rest-") != name.npos) rest = name;
     }
     REQUIRE_FALSE(rest.empty());
     CHECK(rest.starts_with("t-rest-"));
     CHECK(rest.ends_with(std::string_view(trace).substr(1)));
-    std::string text = read_file(place / rest);
+    std::string text = read_file(directory / rest);
     if (rest.ends_with(".gz")) text = fixture::gunzip_text(text);
     CHECK(text.starts_with(fixture::kPreamble));
     CHECK(event_ids(text) == range(61, 100));
   }
 }
 
-TEST_CASE("where the trace cannot be written the spool stays") {
-  const Place place;
-  record_and_die(place / kName, place.path(), "t.pfw", 5);
-  REQUIRE(::mkdir((place / "t.pfw").c_str(), 0700) == 0);
-  CHECK(recover(place) == Outcome::kBroken);
-  CHECK(fixture::exists(place / kName));
-  REQUIRE(::rmdir((place / "t.pfw").c_str()) == 0);
-  CHECK(recover(place) == Outcome::kRecovered);
-  CHECK(event_ids(read_file(place / "t.pfw")) == range(1, 5));
+TEST_CASE("the spool stays if the trace cannot be written") {
+  const LoggedDirectory directory;
+  record_and_die(directory / kName, directory.path(), "t.pfw", 5);
+  REQUIRE(::mkdir((directory / "t.pfw").c_str(), 0700) == 0);
+  CHECK(recover(directory) == RecoveryOutcome::kBroken);
+  CHECK(fixture::exists(directory / kName));
+  REQUIRE(::rmdir((directory / "t.pfw").c_str()) == 0);
+  CHECK(recover(directory) == RecoveryOutcome::kRecovered);
+  CHECK(event_ids(read_file(directory / "t.pfw")) == range(1, 5));
 }

@@ -15,7 +15,7 @@ namespace {
 
 std::string hex(std::string_view text) {
   char digits[17] = {};
-  dft::record::write_hex16(digits, dft::record::hash16(text));
+  dft::format::write_hex16(digits, dft::format::hash16(text));
   return digits;
 }
 

@@ -1,5 +1,5 @@
-// A death at every step of a drain: the spool as it was left, and the file as it was left, are
-// finished by somebody else. Whatever the step, the trace has every record exactly once.
+// A death at every step of a drain: a recoverer finishes the spool and the file in the state in
+// which they were left. Whatever the step, the trace has every record exactly once.
 #include <numeric>
 
 #include "base/message.hpp"
@@ -23,22 +23,21 @@ namespace {
 constexpr const char* kSpoolName = ".t.pfw.spool";
 
 enum class Step {
-  kBefore,       // nothing begun
-  kIntended,     // the intent is there, the file as before
-  kHalfWritten,  // a part of the block is in the file
-  kWritten,      // all of it is, and nothing in the spool says so
+  kBefore,       // not started
+  kIntended,     // the intent is stored, the file unchanged
+  kHalfWritten,  // part of the block is in the file
+  kWritten,      // all of it is, and the spool does not record it
   kDone,         // done_number is stored
-  kCounted,      // sizes and counts too
-  kHalfDrained,  // the first chunk knows
-  kDrained,      // all chunks know
+  kCounted,      // sizes and counts are stored
+  kHalfDrained,  // the first chunk is marked
+  kDrained,      // all chunks are marked
   kApplied,      // applied_number is stored
-  kHalfFreed,    // a drained chunk was half reset
-  kEverything,   // as it was after the drain
+  kHalfFreed,    // a drained chunk is half reset
+  kEverything,   // after the drain
 };
 constexpr int kSteps = 11;
 
-// The parts of the head that a drain writes, up to this step: the order is that of
-// Sink::write_block.
+// The fields of the head that a drain writes up to this step, in the order of Sink::write_block.
 void compose(Step step, const Image& image, const Image& after,
              const std::vector<std::uint64_t>& chunks) {
   SpoolHead& head = image.head();
@@ -73,14 +72,14 @@ void compose(Step step, const Image& image, const Image& after,
 struct Scene {
   std::string spool_before;
   std::string spool_after;
-  std::string trace_before;  // empty: there was none
+  std::string trace_before;  // empty: no file
   std::string trace_after;
-  std::vector<std::uint64_t> chunks;  // offsets of those that were drained
+  std::vector<std::uint64_t> chunks;  // offsets of the drained chunks
   std::uint64_t events = 0;
   std::uint64_t lost = 0;
 };
 
-// Records, drains, records more, and takes the picture before and after the last drain.
+// Records, drains, records more, and takes a snapshot before and after the last drain.
 Scene play(bool compressed, int blocks_before, bool finishing) {
   const TemporaryDirectory directory;
   Scene scene;
@@ -112,7 +111,7 @@ Scene play(bool compressed, int blocks_before, bool finishing) {
   return scene;
 }
 
-// Puts spool and trace as they would have been found, and lets the recoverer have them.
+// Restores the spool and the trace as the death left them, and runs the recoverer.
 void check_step(const Scene& scene, Step step, bool compressed) {
   const TemporaryDirectory directory;
   const std::string trace = directory / (compressed ? "t.pfw.gz" : "t.pfw");
@@ -121,7 +120,7 @@ void check_step(const Scene& scene, Step step, bool compressed) {
   if (step != Step::kEverything) compose(step, image, after, scene.chunks);
   const std::string added = scene.trace_after.substr(scene.trace_before.size());
   std::string file = scene.trace_before;
-  // A first block comes by rename: it is there whole or not at all.
+  // The first block appears by rename: whole or not at all.
   if (step == Step::kHalfWritten && !file.empty()) file += added.substr(0, added.size() / 2);
   if (step >= Step::kWritten) file += added;
   SpoolHead& head = image.head();
@@ -129,15 +128,15 @@ void check_step(const Scene& scene, Step step, bool compressed) {
     fixture::write_file(trace, file);
     struct stat info{};
     REQUIRE(::stat(trace.c_str(), &info) == 0);
-    if (head.trace_inode != 0) head.trace_inode = info.st_ino;  // the copy's is another
+    if (head.trace_inode != 0) head.trace_inode = info.st_ino;  // the copy has a different inode
   }
-  // An owner that cannot be there any more.
+  // An owner that cannot exist any more.
   head.owner.start_time += 1;
   fixture::write_file(directory / kSpoolName,
                       {reinterpret_cast<const char*>(image.data()), image.size()});
-  dft::recovery::Found found;
+  dft::recovery::RecoveryCounts found;
   CHECK(dft::recovery::recover_spool(directory.path(), kSpoolName, {}, found) ==
-        dft::recovery::Outcome::kRecovered);
+        dft::recovery::RecoveryOutcome::kRecovered);
   CHECK_FALSE(fixture::exists(directory / kSpoolName));
   std::string text = read_file(trace);
   if (compressed) text = fixture::gunzip_text(text);
@@ -167,7 +166,7 @@ void check_step(const Scene& scene, Step step, bool compressed) {
 
 }  // namespace
 
-TEST_CASE("a death at any step of a drain loses nothing and doubles nothing") {
+TEST_CASE("a death at any step of a drain loses and duplicates nothing") {
   for (const bool compressed : {false, true}) {
     for (const int blocks_before : {0, 1, 3}) {
       const Scene scene = play(compressed, blocks_before, false);
@@ -181,7 +180,7 @@ TEST_CASE("a death at any step of a drain loses nothing and doubles nothing") {
   }
 }
 
-TEST_CASE("a death at any step of the end loses nothing, and there is one end") {
+TEST_CASE("a death at any step of the end loses nothing and writes one end record") {
   for (const int blocks_before : {0, 2}) {
     const Scene scene = play(false, blocks_before, true);
     for (int step = 0; step < kSteps; ++step) {
@@ -192,7 +191,7 @@ TEST_CASE("a death at any step of the end loses nothing, and there is one end") 
   }
 }
 
-TEST_CASE("the end of a recovered trace that had nothing left to add is not before its beginning") {
+TEST_CASE("the end record of a recovered trace without new events is not before its start") {
   for (const bool drained : {false, true}) {
     CAPTURE(drained);
     const TemporaryDirectory directory;
@@ -203,11 +202,11 @@ TEST_CASE("the end of a recovered trace that had nothing left to add is not befo
       return !drained || sink->drain(Sink::Scope::kEverything) ? 0 : 2;
     });
     REQUIRE(result == 0);
-    dft::recovery::Found found;
+    dft::recovery::RecoveryCounts found;
     REQUIRE(dft::recovery::recover_spool(directory.path(), kSpoolName, {}, found) ==
-            dft::recovery::Outcome::kRecovered);
+            dft::recovery::RecoveryOutcome::kRecovered);
     const std::string end = fixture::line_with(read_file(directory / "t.pfw"), "\"name\":\"end\"");
-    // In microseconds, after 2020: the clock's own time, not nothing.
+    // In microseconds, after 2020: a real time, not zero.
     CHECK(fixture::number_after(end, "\"ts\":") > std::uint64_t{1577836800} * 1000000);
   }
 }

@@ -1,5 +1,5 @@
-// Recording as a session sets it up, without the session: a spool, its sink, and the hooks of the
-// lanes. Used by the tests of lanes and spans; the state is the process's, so one at a time.
+// Recording as a session sets it up, without the session: a spool, its sink and the lane hooks.
+// Used by the tests of lanes and spans; the state is global, so only one at a time.
 #pragma once
 #include <map>
 
@@ -30,7 +30,7 @@ class Recording {
     buffer::g_spool.store(spool_);
     buffer::g_on.store(true);
     g_filled.store(0);
-    buffer::new_epoch();  // ids begin anew, as in a process of its own
+    buffer::new_epoch();  // ids start again, as in a new process
     buffer::new_generation();
   }
   ~Recording() {
@@ -49,13 +49,13 @@ class Recording {
   const TemporaryDirectory& directory() { return directory_; }
   static int filled() { return g_filled.load(); }
 
-  struct Found {
+  struct FoundRecord {
     record::Head head;
     std::string args;
     std::uint32_t thread;
   };
   // Every committed record, chunk by chunk in the order in which chunks were taken.
-  std::vector<Found> records() {
+  std::vector<FoundRecord> records() {
     std::map<std::uint64_t, buffer::ChunkHead*> chunks;
     spool_->each_chunk([&](buffer::ChunkHead& chunk, std::uint64_t) {
       const auto state = state_of(chunk);
@@ -63,11 +63,11 @@ class Recording {
         chunks[chunk.sequence.load()] = &chunk;
       }
     });
-    std::vector<Found> all;
+    std::vector<FoundRecord> all;
     for (const auto& [sequence, chunk] : chunks) {
       const std::byte* data = buffer::payload(*chunk);
       for (std::uint64_t at = 0; at < chunk->committed.load();) {
-        Found found{};
+        FoundRecord found{};
         std::memcpy(&found.head, data + at, sizeof found.head);
         REQUIRE(found.head.size >= sizeof found.head);
         found.args.assign(reinterpret_cast<const char*>(data + at + sizeof found.head),
@@ -81,7 +81,7 @@ class Recording {
   }
   std::map<std::uint64_t, record::Head> spans() {
     std::map<std::uint64_t, record::Head> by_id;
-    for (const Found& found : records()) {
+    for (const FoundRecord& found : records()) {
       if (found.head.kind == record::Kind::kSpan) by_id[found.head.id] = found.head;
     }
     return by_id;
