@@ -1,4 +1,4 @@
-// Any bytes as the YAML file: no crash, no leak, and lines that are lines.
+// Fuzzes the YAML configuration with arbitrary bytes: no crash, no leak, one message per line.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   int lines = 0;
   dft::session::apply_yaml(config, {reinterpret_cast<const char*>(data), size}, "fuzz.yaml",
                            check_line, &lines);
-  // The trace is opened under these names: whatever the file says, they end where they seem to end.
+  // The trace is opened under these names: whatever the file contains, they have no inner NUL.
   if (config.log_file.find('\0') != config.log_file.npos || config.log_file.empty()) std::abort();
   if (config.compression_level > 3 || config.write_buffer_size > 64U << 20) std::abort();
   return 0;

@@ -1,8 +1,8 @@
-// A spool that somebody has tampered with: adopted or refused, never a crash, and whatever comes
-// out is whole lines in the directory that was given.
+// Fuzzes recovery with a tampered spool: adopted or rejected, never a crash, and the output is
+// whole lines in the given directory.
 //
 // The input is a list of patches to a small good spool, so that mutations reach past the first
-// check: 4 bytes of place, 1 byte of length, the bytes.
+// check: 4 bytes of position, 1 byte of length, the bytes.
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -136,7 +136,7 @@ void patch(std::byte* image, const std::uint8_t* data, std::size_t size) {
     std::uint32_t place = 0;
     std::memcpy(&place, data + at, sizeof place);
     const std::size_t length = std::min<std::size_t>(data[at + 4], size - at - 5);
-    // Half of the places are in the head and the chunks' heads, where a byte means most.
+    // Half of the positions are in the spool's head and the chunk heads, where a byte matters most.
     std::size_t to = (place >> 3) % kSize;
     if ((place & 1) != 0) {
       to = (place & 6) != 0
@@ -163,7 +163,7 @@ class Workspace {
   const char* path() const { return path_; }
   std::byte* image() const { return image_; }
 
-  // Every file that came of it is a trace of whole lines.
+  // Every resulting file is a trace of whole lines.
   void check_and_clear() {
     DIR* list = ::opendir(path_);
     if (list == nullptr) std::abort();
@@ -174,7 +174,7 @@ class Workspace {
       std::string text(1 << 20, '\0');
       const long got = dft::sys::read_file(file.c_str(), text.data(), text.size());
       if (got <= 0) std::abort();  // never an empty file
-      // A head may say "compressed" of any name.
+      // The head may claim compression for any name.
       if (!text.starts_with("\x1f\x8b"))
         check(std::string_view(text).substr(0, static_cast<std::size_t>(got)));
       ::unlink(file.c_str());
@@ -184,8 +184,7 @@ class Workspace {
 
  private:
   void check(std::string_view text) const {
-    // The preamble is the input's own, and opened by us when it does not open; what follows it is
-    // ours.
+    // The preamble comes from the input, with our "[" if it has none; the lines after it are ours.
     const auto& head = *reinterpret_cast<const SpoolHead*>(image_);
     if (text.back() != '\n') std::abort();
     const std::string_view preamble(reinterpret_cast<const char*>(image_ + kFixedSize),
@@ -214,7 +213,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       dft::buffer::Spool::adopt(workspace.image(), kSize, "/dev/shm/fuzz.spool", &what);
   if ((spool == nullptr) == (what == nullptr)) std::abort();
   if (spool == nullptr) return 0;
-  // As the recoverer goes on from here.
+  // As the recoverer continues from here.
   SpoolHead& head = spool->head();
   spool->clock_map().settle(false);
   const int error =

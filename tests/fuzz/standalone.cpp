@@ -1,6 +1,6 @@
 // Drives a fuzz target where libFuzzer is missing (g++): runs the given files, then deterministic
-// mutations of them. Takes libFuzzer's -runs=, -max_total_time=, -max_len= and -seed=, so one
-// command line serves both.
+// mutations of them. Takes libFuzzer's -runs=, -max_total_time=, -max_len= and -seed=, so that one
+// command line works for both.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -38,8 +38,7 @@ struct Options {
 
 const Input* g_current = nullptr;
 
-// The input is saved only when something has already gone wrong: a file for each run would cost
-// more than the run.
+// The input is saved only after a failure: one file per run would cost more than the run.
 void save_current() {
   if (g_current == nullptr) return;
   const int fd = ::open("crash-input", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -72,7 +71,7 @@ void add_inputs(const std::filesystem::path& path, std::vector<Input>& inputs) {
     inputs.push_back(read_input(path));
     return;
   }
-  // Sorted, because the order of a directory differs from machine to machine and a run must not.
+  // Sorted, because directory order differs between machines and a run must be reproducible.
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
     if (entry.is_regular_file()) files.push_back(entry.path());
@@ -157,7 +156,7 @@ class Mutator {
 };
 
 void run(const Input& input) {
-  // An exact copy on the heap, so that AddressSanitizer sees a read one byte past the end.
+  // An exact copy on the heap, so that AddressSanitizer reports a read one byte past the end.
   const Input exact(input.begin(), input.end());
   g_current = &exact;
   LLVMFuzzerTestOneInput(exact.data(), exact.size());
@@ -177,7 +176,7 @@ int main(int argc, char** argv) {
         number_option(argument, "-seed=", options.seed)) {
       continue;
     }
-    // libFuzzer has many more options; those it alone knows change nothing here.
+    // libFuzzer has many more options, which are ignored here.
     if (argument.starts_with('-')) continue;
     if (!std::filesystem::exists(argument)) {
       std::fprintf(stderr, "%s: no such file or directory\n", argv[i]);
@@ -186,7 +185,8 @@ int main(int argc, char** argv) {
     add_inputs(argument, inputs);
   }
 
-  std::signal(SIGABRT, on_signal);  // a target's own check; the sanitizers leave it alone
+  std::signal(SIGABRT,
+              on_signal);  // raised by a target's own check; the sanitizers do not catch it
   if (__sanitizer_set_death_callback != nullptr) {
     __sanitizer_set_death_callback(save_current);
   } else {

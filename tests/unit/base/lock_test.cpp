@@ -38,7 +38,7 @@ void count_signal(int) { g_caught.fetch_add(1); }
 
 }  // namespace
 
-TEST_CASE("a slow path holds signals back and lets them in afterwards") {
+TEST_CASE("a slow path blocks signals and delivers them afterwards") {
   const int result = fixture::in_child([] {
     ::signal(SIGUSR1, count_signal);
     {
@@ -52,7 +52,7 @@ TEST_CASE("a slow path holds signals back and lets them in afterwards") {
   CHECK(result == 0);
 }
 
-TEST_CASE("a slow path puts back the mask that it found, also when nested") {
+TEST_CASE("a slow path restores the signal mask, also when nested") {
   const int result = fixture::in_child([] {
     block(SIGUSR2);
     {
@@ -67,7 +67,7 @@ TEST_CASE("a slow path puts back the mask that it found, also when nested") {
   CHECK(result == 0);
 }
 
-TEST_CASE("a slow path keeps errno") {
+TEST_CASE("a slow path preserves errno") {
   errno = ENOTTY;
   {
     SlowPath slow;
@@ -77,7 +77,7 @@ TEST_CASE("a slow path keeps errno") {
   CHECK(errno == ENOTTY);
 }
 
-TEST_CASE("a file size signal of our own writing does not reach the program") {
+TEST_CASE("SIGXFSZ raised by our own writes does not reach the program") {
   const int result = fixture::in_child([] {
     {
       SlowPath slow;
@@ -85,7 +85,7 @@ TEST_CASE("a file size signal of our own writing does not reach the program") {
       if (!is_pending(SIGXFSZ)) return 1;
     }
     if (is_pending(SIGXFSZ)) return 2;
-    // And one that the kernel raises for a write past the limit.
+    // And one that the kernel raises for a write beyond the limit.
     char path[] = "/tmp/dft_unit_XXXXXX";
     const int fd = ::mkstemp(path);
     ::unlink(path);
@@ -101,7 +101,7 @@ TEST_CASE("a file size signal of our own writing does not reach the program") {
   CHECK(result == 0);
 }
 
-TEST_CASE("a file size signal that waited before stays the program's") {
+TEST_CASE("SIGXFSZ that was already pending is delivered to the program") {
   const int result = fixture::in_child([] {
     block(SIGXFSZ);
     pthread_kill(pthread_self(), SIGXFSZ);
@@ -111,7 +111,7 @@ TEST_CASE("a file size signal that waited before stays the program's") {
     return is_pending(SIGXFSZ) ? 0 : 1;
   });
   CHECK(result == 0);
-  // Raised within an outer slow path, it is ours, though the inner one found it waiting.
+  // Raised within an outer slow path it is ours, although the inner one found it pending.
   const int nested = fixture::in_child([] {
     SlowPath outer;
     pthread_kill(pthread_self(), SIGXFSZ);
@@ -123,13 +123,13 @@ TEST_CASE("a file size signal that waited before stays the program's") {
   CHECK(nested == 0);
 }
 
-TEST_CASE("a lock excludes") {
+TEST_CASE("a lock provides mutual exclusion") {
   Lock lock;
   int value = 0;
   const auto work = [&] {
     for (int i = 0; i < 2000; ++i) {
       Locked locked(lock);
-      ++value;  // plain on purpose: the sanitizer sees a race if the lock is none
+      ++value;  // not atomic on purpose: the sanitizer reports a race if the lock fails
     }
   };
   std::vector<std::thread> threads;
@@ -138,7 +138,7 @@ TEST_CASE("a lock excludes") {
   CHECK(value == 8000);
 }
 
-TEST_CASE("a lock that is held is not had again, and is free after unlock") {
+TEST_CASE("a held lock cannot be taken again, and is free after unlock") {
   Lock lock;
   CHECK(lock.try_lock());
   CHECK_FALSE(lock.try_lock());
@@ -158,14 +158,14 @@ TEST_CASE("a child takes over a lock that another thread of its parent held at t
   });
   while (!held.load()) std::this_thread::yield();
   const int result = fixture::in_child([] {
-    ::alarm(20);  // a lock that stays stuck ends the child, not the test run
+    ::alarm(20);  // a stuck lock ends the child, not the test run
     lock.lock();
-    if (lock.try_lock()) return 1;  // ours now: held
+    if (lock.try_lock()) return 1;  // taken over, so held by us
     lock.unlock();
     return lock.try_lock() ? 0 : 2;
   });
   CHECK(result == 0);
-  CHECK_FALSE(lock.try_lock());  // the parent's thread still has it
+  CHECK_FALSE(lock.try_lock());  // the parent's thread still holds it
   done.store(true);
   holder.join();
   CHECK(lock.try_lock());

@@ -65,11 +65,11 @@ TEST_CASE("a record is visible when it is committed, not before") {
   CHECK(ids(recording) == std::vector<std::uint64_t>{5, 6});
 }
 
-TEST_CASE("a handler that interrupts a record writes into a lane of its own") {
+TEST_CASE("a signal handler that interrupts a record writes into its own lane") {
   Recording recording;
   ThreadState* t = this_thread();
   const std::string outer = instant(1);
-  const Slot first = reserve(*t, outer.size());  // as if the handler came here
+  const Slot first = reserve(*t, outer.size());  // as if a signal handler ran here
   std::memcpy(first.at, outer.data(), outer.size());
   const Slot second = reserve(*t, outer.size());
   REQUIRE(second.at != nullptr);
@@ -77,7 +77,7 @@ TEST_CASE("a handler that interrupts a record writes into a lane of its own") {
   CHECK(second.at != first.at);
   const std::string inner = instant(2);
   std::memcpy(second.at, inner.data(), inner.size());
-  REQUIRE(write(*t, instant(3)));  // and a third one inside the second
+  REQUIRE(write(*t, instant(3)));  // and a third inside the second
   fixture::commit(second, inner.size());
   fixture::commit(first, outer.size());
   REQUIRE(write(*t, instant(4)));
@@ -87,10 +87,10 @@ TEST_CASE("a handler that interrupts a record writes into a lane of its own") {
   CHECK(recording.spool().head().lost.load() == 0);
 }
 
-TEST_CASE("handlers that never come back do not stop their thread's recording") {
+TEST_CASE("handlers that never return do not stop their thread's recording") {
   Recording recording;
   ThreadState* t = this_thread();
-  // Reserved and left by siglongjmp, more often than there are lanes.
+  // Reserved and left by siglongjmp(), more often than there are lanes.
   for (int i = 0; i < 10; ++i) CHECK(reserve(*t, 64).at != nullptr);
   std::uint64_t written = 0;
   for (std::uint64_t id = 1; id <= 200; ++id) written += write(*t, instant(id)) ? 1 : 0;
@@ -99,7 +99,7 @@ TEST_CASE("handlers that never come back do not stop their thread's recording") 
   CHECK(std::set<std::uint64_t>(list.begin(), list.end()).size() == written);
 }
 
-TEST_CASE("a full chunk is followed by the next, the first small and then large ones") {
+TEST_CASE("full chunks are replaced: the first one is small, later ones are large") {
   Recording recording(false);
   ThreadState* t = this_thread();
   std::uint64_t id = 0;
@@ -122,13 +122,13 @@ TEST_CASE("a full chunk is followed by the next, the first small and then large 
   CHECK(Recording::filled() == 2);
 }
 
-TEST_CASE("a first record of any size is kept, in a spool that stays small") {
+TEST_CASE("a first record of any size is kept, and the spool stays small") {
   for (const std::size_t size :
        {std::size_t{100}, std::size_t{7 << 10}, std::size_t{9 << 10}, std::size_t{30 << 10},
         std::size_t{63 << 10}, std::size_t{65 << 10}, std::size_t{1 << 20},
         std::size_t{17 << 20}}) {
     CAPTURE(size);
-    // The limit keeps a fault here from filling the disk.
+    // The limit keeps a bug from filling the disk.
     const int result = fixture::in_child([&] {
       dft::SlowPath slow;
       const rlimit limit{64 << 20, RLIM_INFINITY};
@@ -143,7 +143,7 @@ TEST_CASE("a first record of any size is kept, in a spool that stays small") {
   }
 }
 
-TEST_CASE("a record past the limit is lost and counted, and the next one is kept") {
+TEST_CASE("a record above the limit is lost and counted, and the next one is kept") {
   Recording recording(false);
   ThreadState* t = this_thread();
   CHECK(reserve(*t, dft::record::kMaxRecord + 8).at == nullptr);
@@ -152,14 +152,14 @@ TEST_CASE("a record past the limit is lost and counted, and the next one is kept
   CHECK(ids(recording) == std::vector<std::uint64_t>{1});
 }
 
-TEST_CASE("a thread's end gives its chunk back and keeps its records") {
+TEST_CASE("an ending thread releases its chunk and keeps its records") {
   Recording recording;
   std::uint32_t thread_id = 0;
   std::thread thread([&] {
     ThreadState* t = this_thread();
     thread_id = t->thread;
     for (std::uint64_t id = 1; id <= 50; ++id) write(*t, instant(id));
-    const Slot slot = reserve(*t, 64);  // the lane for handlers is given back as well
+    const Slot slot = reserve(*t, 64);  // the lane for handlers is released as well
     write(*t, instant(51));
     fixture::commit(slot, 0);
   });
@@ -174,7 +174,7 @@ TEST_CASE("a thread's end gives its chunk back and keeps its records") {
   CHECK(ids(recording).size() == 51);
 }
 
-TEST_CASE("a new thread tells its name first, the main thread does not") {
+TEST_CASE("a new thread records its name first, the main thread does not") {
   Recording recording;
   std::thread([&] { write(*this_thread(), instant(7)); }).join();
   write(*this_thread(), instant(8));
@@ -186,7 +186,7 @@ TEST_CASE("a new thread tells its name first, the main thread does not") {
   CHECK(found[2].head.id == 8);
 }
 
-TEST_CASE("ids are never given twice") {
+TEST_CASE("ids are unique") {
   Recording recording;
   constexpr int kThreads = 4;
   std::vector<std::uint64_t> given[kThreads];
@@ -204,10 +204,10 @@ TEST_CASE("ids are never given twice") {
     all.insert(mine.begin(), mine.end());
   }
   CHECK(all.size() == 4000);
-  CHECK(*all.begin() >= 1000000);  // what the spool said is next
+  CHECK(*all.begin() >= 1000000);  // the spool's next_id
 }
 
-TEST_CASE("threads that come and go lose nothing, and their chunks serve again") {
+TEST_CASE("short-lived threads lose nothing, and their chunks are reused") {
   Recording recording;
   for (int round = 0; round < 12; ++round) {
     std::vector<std::thread> threads;
@@ -236,8 +236,8 @@ TEST_CASE("threads that come and go lose nothing, and their chunks serve again")
   CHECK(recording.spool().head().lost.load() == 0);
 }
 
-TEST_CASE("threads that start at the same instant make the spool grow for all, not once for each") {
-  // Growing is by half of what is there: once for each waiting thread would fill any disk.
+TEST_CASE("threads that start simultaneously grow the spool once, not once per thread") {
+  // Each growth adds half of what exists: once per waiting thread would fill any disk.
   const int result = fixture::in_child([] {
     const rlimit limit{256 << 20, RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &limit);
@@ -281,7 +281,7 @@ TEST_CASE("a forked child's first event notices the fork") {
   CHECK(ids(recording) == std::vector<std::uint64_t>{1});
 }
 
-TEST_CASE("a new generation makes every thread attach anew, a new epoch forgets its spans") {
+TEST_CASE("a new generation re-attaches every thread, a new epoch drops its spans") {
   Recording recording;
   ThreadState* t = this_thread();
   REQUIRE(write(*t, instant(1)));

@@ -16,7 +16,7 @@ using fixture::TemporaryDirectory;
 
 namespace {
 
-// What a reader of the spool would find.
+// What a reader of the spool finds.
 std::map<std::uint32_t, std::string> names_in(Spool& spool) {
   std::map<std::uint32_t, std::string> found;
   spool.each_chunk([&](ChunkHead& chunk, std::uint64_t) {
@@ -41,13 +41,13 @@ Spool* create(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("equal bytes have one id, different bytes have different ones, counted from 1") {
+TEST_CASE("equal bytes have the same id, different bytes different ones, starting at 1") {
   Names names;
   CHECK(names.id("a") == 1);
   CHECK(names.id("b") == 2);
   CHECK(names.id("a") == 1);
   CHECK(names.id("") == 3);
-  CHECK(names.id(std::string_view("a\0", 2)) == 4);  // not cut at a NUL
+  CHECK(names.id(std::string_view("a\0", 2)) == 4);  // not truncated at a NUL
   CHECK(names.id(std::string_view("a\0\0", 3)) == 5);
   CHECK(names.id("12345678") == 6);
   CHECK(names.id(std::string_view("12345678\0", 9)) == 7);
@@ -55,7 +55,7 @@ TEST_CASE("equal bytes have one id, different bytes have different ones, counted
   CHECK(names.id(copy) == 2);
 }
 
-TEST_CASE("ids stay while the table grows") {
+TEST_CASE("ids stay the same while the table grows") {
   Names names;
   std::vector<std::uint32_t> ids;
   for (int i = 0; i < 5000; ++i) ids.push_back(names.id("name " + std::to_string(i)));
@@ -65,20 +65,20 @@ TEST_CASE("ids stay while the table grows") {
   }
 }
 
-TEST_CASE("threads that ask for the same and for different names agree") {
+TEST_CASE("threads that look up shared and private names agree") {
   const TemporaryDirectory directory;
   Spool* spool = create(directory / "s.spool");
   REQUIRE(spool != nullptr);
   Names names;
   REQUIRE(names.publish_to(spool));
   constexpr int kThreads = 4;
-  constexpr int kNames = 1500;  // the table is enlarged several times meanwhile
+  constexpr int kNames = 1500;  // enough to enlarge the table several times
   std::vector<std::uint32_t> ids[kThreads];
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < kNames; ++i) {
-        // Half of them are everybody's, and asked for in another order by each.
+        // Half of the names are shared, and each thread looks them up in another order.
         const int shared = (i * (2 * t + 1)) % kNames;
         names.id("own " + std::to_string(t) + " " + std::to_string(i));
         names.id("shared " + std::to_string(shared));
@@ -97,7 +97,7 @@ TEST_CASE("threads that ask for the same and for different names agree") {
   spool->retire(true);
 }
 
-TEST_CASE("a long name has no id, and the longest has one") {
+TEST_CASE("the longest allowed name has an id, a longer one has none") {
   Names names;
   CHECK(names.id(std::string(Names::kLongest, 'x')) == 1);
   CHECK(names.id(std::string(Names::kLongest + 1, 'x')) == 0);
@@ -105,7 +105,7 @@ TEST_CASE("a long name has no id, and the longest has one") {
   CHECK(names.id("next") == 2);
 }
 
-TEST_CASE("a full table gives 0 for new names and goes on with the old") {
+TEST_CASE("a full table returns 0 for new names and keeps the old ones") {
   auto names = std::make_unique<Names>();
   SUBCASE("by number") {
     for (std::uint32_t i = 0; i < Names::kMost; ++i) {
@@ -126,7 +126,7 @@ TEST_CASE("a full table gives 0 for new names and goes on with the old") {
   }
 }
 
-TEST_CASE("a spool holds the names that were known before and those that came after") {
+TEST_CASE("a spool holds the names interned before and after it was created") {
   const TemporaryDirectory directory;
   Names names;
   for (int i = 0; i < 300; ++i) names.id("before " + std::to_string(i));
@@ -156,7 +156,7 @@ TEST_CASE("a spool holds the names that were known before and those that came af
   second->retire(true);
 }
 
-TEST_CASE("the bytes of a name are in the spool as they are, with no stray bytes behind") {
+TEST_CASE("a name's bytes are in the spool verbatim, with no stray bytes after them") {
   const TemporaryDirectory directory;
   Spool* spool = create(directory / "s.spool");
   REQUIRE(spool != nullptr);

@@ -16,7 +16,7 @@ using fixture::Recording;
 
 namespace {
 
-// A span as the C API opens and closes it; its id is needed after its end.
+// A span as the C API opens and closes it; keeps the id beyond its end.
 struct Open {
   Open() {
     dft::buffer::ThreadState& t = *this_thread();
@@ -28,7 +28,7 @@ struct Open {
   void close() {
     if (span.live != 0 && !dft::buffer::try_close(span)) close_span(span, dft::record::ticks());
   }
-  // The way that does not try the short one first.
+  // Skips the fast path.
   void close_slowly() { close_span(span, dft::record::ticks()); }
   Span span;
   std::uint64_t id;
@@ -40,7 +40,7 @@ std::string bytes_of(const Draft& draft) {
 
 }  // namespace
 
-TEST_CASE("levels count from 1 and parents are the spans around") {
+TEST_CASE("levels start at 1 and parents are the enclosing spans") {
   Recording recording;
   Open a;
   Open b;
@@ -69,7 +69,7 @@ TEST_CASE("levels count from 1 and parents are the spans around") {
   CHECK(spans[a.id].start + spans[a.id].duration >= spans[b.id].start + spans[b.id].duration);
 }
 
-TEST_CASE("the short way to begin and end a span records what the long way does") {
+TEST_CASE("the fast path of a span records the same as the slow path") {
   Recording recording(false);
   const bool before = dft::record::g_counter_clock;
   dft::record::g_counter_clock = true;
@@ -81,7 +81,7 @@ TEST_CASE("the short way to begin and end a span records what the long way does"
   REQUIRE(dft::buffer::try_open(span, 1, 2));
   const std::uint64_t id = span.draft.head.id;
   std::string wanted;
-  for (std::uint32_t i = 0; i < 11; ++i) {  // as many as there is room for in place
+  for (std::uint32_t i = 0; i < 11; ++i) {  // as many as fit inline
     CHECK(span.draft.try_put(i, ArgType::kInt, i));
     wanted += fixture::make_arg(i, ArgType::kInt, i);
   }
@@ -96,12 +96,12 @@ TEST_CASE("the short way to begin and end a span records what the long way does"
   CHECK(found[1].head.level == 1);
   CHECK(found[1].args == wanted);
   CHECK(this_thread()->level == 0);
-  // And where something is in the way, it says so and changes nothing.
+  // When the fast path does not apply, it returns false and changes nothing.
   Open outer;
   Open inner;
   CHECK_FALSE(dft::buffer::try_close(outer.span));  // not the innermost
   const auto slot = dft::buffer::reserve(*this_thread(), 64);
-  CHECK_FALSE(dft::buffer::try_close(inner.span));  // inside a record
+  CHECK_FALSE(dft::buffer::try_close(inner.span));  // a record is in progress
   fixture::commit(slot, 0);
   CHECK(this_thread()->level == 2);
   dft::record::g_counter_clock = false;
@@ -113,7 +113,7 @@ TEST_CASE("the short way to begin and end a span records what the long way does"
   dft::record::g_counter_clock = before;
 }
 
-TEST_CASE("the short way fills a chunk to its end and not past it") {
+TEST_CASE("the fast path fills a chunk to its end and not beyond") {
   Recording recording(false);
   const bool before = dft::record::g_counter_clock;
   dft::record::g_counter_clock = true;
@@ -152,7 +152,7 @@ TEST_CASE("ending twice does nothing, and a span can be dropped") {
   CHECK(this_thread()->level == 0);
 }
 
-TEST_CASE("spans that were never ended are taken off by the end of the one around them") {
+TEST_CASE("spans that never ended are removed by the end of the enclosing one") {
   Recording recording;
   Open outer;
   Open leaked;
@@ -170,7 +170,7 @@ TEST_CASE("spans that were never ended are taken off by the end of the one aroun
   CHECK(spans[outer.id].flags == 0);
 }
 
-TEST_CASE("a span that outlives the one around it has a lane of its own") {
+TEST_CASE("a span that outlives the enclosing one gets its own lane") {
   Recording recording;
   Open a;
   Open b;
@@ -211,7 +211,7 @@ TEST_CASE(
   CHECK((spans[f.id].flags & kOwnLane) == 0);
 }
 
-TEST_CASE("a span that ends on another thread has a lane of its own and leaves that thread alone") {
+TEST_CASE("a span that ends on another thread gets its own lane and leaves that thread alone") {
   Recording recording;
   auto moved = std::make_unique<Open>();
   std::uint64_t other = 0;
@@ -229,7 +229,7 @@ TEST_CASE("a span that ends on another thread has a lane of its own and leaves t
   CHECK(spans[other].flags == 0);
 }
 
-TEST_CASE("a span that is open while its thread gets another spool is recorded there") {
+TEST_CASE("a span that is open while its thread gets a new spool is recorded there") {
   Recording recording;
   Open outer;
   dft::buffer::new_generation();
@@ -242,7 +242,7 @@ TEST_CASE("a span that is open while its thread gets another spool is recorded t
   CHECK(spans[inner.id].level == 2);
 }
 
-TEST_CASE("what was handed to another thread leaves its own thread's stack") {
+TEST_CASE("a span that ended on another thread leaves its own thread's stack") {
   Recording recording;
   Open outer;
   auto moved = std::make_unique<Open>();
@@ -255,7 +255,7 @@ TEST_CASE("what was handed to another thread leaves its own thread's stack") {
   CHECK(this_thread()->level == 0);
 }
 
-TEST_CASE("cuts at several levels are all remembered") {
+TEST_CASE("spans that crossed at several levels are all remembered") {
   Recording recording;
   Open a;
   Open b;
@@ -295,7 +295,7 @@ TEST_CASE("a span from before a restart is not recorded after it") {
   CHECK(spans.count(after.id) == 1);
 }
 
-TEST_CASE("very deep nesting stops counting, not working") {
+TEST_CASE("very deep nesting is no longer tracked, but still works") {
   Recording recording;
   this_thread()->level = 70000;
   Open deep;
@@ -304,7 +304,7 @@ TEST_CASE("very deep nesting stops counting, not working") {
   CHECK(recording.spans()[deep.id].level == 0xffff);
 }
 
-TEST_CASE("arguments stay in the order in which they were given, in place or on the heap") {
+TEST_CASE("arguments keep their order, inline or on the heap") {
   Draft args;
   args.init();
   std::string wanted;
@@ -318,7 +318,7 @@ TEST_CASE("arguments stay in the order in which they were given, in place or on 
   }
   args.clear();
   CHECK(args.args_size() == 0);
-  args.put(9, ArgType::kUint, 1);  // in place again
+  args.put(9, ArgType::kUint, 1);  // inline again
   CHECK(bytes_of(args) == fixture::make_arg(9, ArgType::kUint, 1));
   args.clear();
 }
@@ -326,7 +326,7 @@ TEST_CASE("arguments stay in the order in which they were given, in place or on 
 TEST_CASE("a string argument of any length is padded with zeros") {
   for (std::size_t n = 0; n < 40; ++n) {
     Draft args;
-    std::memset(static_cast<void*>(&args), 0xee, sizeof args);  // what a stack would hold
+    std::memset(static_cast<void*>(&args), 0xee, sizeof args);  // garbage, as on a stack
     args.init();
     args.put_bytes(1, ArgType::kString, std::string(n, 'x'));
     CHECK(bytes_of(args) == fixture::make_bytes(1, ArgType::kString, std::string(n, 'x')));
@@ -334,7 +334,7 @@ TEST_CASE("a string argument of any length is padded with zeros") {
   }
 }
 
-TEST_CASE("a string argument past the limit is cut, and what no longer fits is left out whole") {
+TEST_CASE("an oversized string is truncated, and an argument that does not fit is omitted") {
   Draft args;
   args.init();
   const std::string huge(dft::record::kMaxString + 100, 'h');
@@ -347,7 +347,7 @@ TEST_CASE("a string argument past the limit is cut, and what no longer fits is l
   args.clear();
 }
 
-TEST_CASE("a span's arguments are in its record, also when they are many") {
+TEST_CASE("a span's arguments are in its record, even if there are many") {
   Recording recording(false);
   Open a;
   const std::string text(100000, 't');
@@ -360,7 +360,7 @@ TEST_CASE("a span's arguments are in its record, also when they are many") {
         fixture::make_arg(3, ArgType::kInt, 42) + fixture::make_bytes(4, ArgType::kString, text));
 }
 
-TEST_CASE("names without an id travel in the record") {
+TEST_CASE("names without an id are stored in the record") {
   Draft args;
   args.init();
   CHECK(dft::buffer::inline_names(args, 0, "name", 5, "cat") == dft::record::kInlineName);
@@ -371,7 +371,7 @@ TEST_CASE("names without an id travel in the record") {
   args.clear();
 }
 
-TEST_CASE("a span that is left is not around what runs meanwhile") {
+TEST_CASE("a suspended span does not enclose what runs meanwhile") {
   dft::buffer::Inside inside{};
   Recording recording;
   Open outer;
@@ -410,14 +410,14 @@ TEST_CASE("a span that is left is not around what runs meanwhile") {
   CHECK(this_thread()->level == 0);
 }
 
-TEST_CASE("a span that is never left stays where it is") {
+TEST_CASE("a span that is never suspended stays on its thread") {
   Recording recording;
   Open coroutine;
   coroutine.close();
   CHECK(recording.spans()[coroutine.id].flags == 0);
 }
 
-TEST_CASE("what was opened inside a span and is open when it is left leaves with it") {
+TEST_CASE("spans still open inside a span are suspended with it") {
   dft::buffer::Inside inside{};
   Recording recording;
   Open generator;
@@ -435,7 +435,7 @@ TEST_CASE("what was opened inside a span and is open when it is left leaves with
   CHECK((spans[other.id].flags & kOwnLane) == 0);
 }
 
-TEST_CASE("what was open inside a span is innermost again when it is entered") {
+TEST_CASE("the innermost span is restored on resume") {
   Recording recording;
   dft::buffer::Inside inside{};
   dft::buffer::Before before;
@@ -463,7 +463,7 @@ TEST_CASE("what was open inside a span is innermost again when it is entered") {
   CHECK(this_thread()->level == 0);
 }
 
-TEST_CASE("a span is entered again on another thread") {
+TEST_CASE("a span is resumed on another thread") {
   dft::buffer::Inside inside{};
   Recording recording;
   Open outer;
@@ -488,7 +488,7 @@ TEST_CASE("a span is entered again on another thread") {
   CHECK((spans[outer.id].flags & kOwnLane) == 0);
 }
 
-TEST_CASE("a span of a trace that is closed is not resumed") {
+TEST_CASE("a span of a closed trace is not resumed") {
   dft::buffer::Inside inside{};
   Open* open = nullptr;
   {
@@ -505,7 +505,7 @@ TEST_CASE("a span of a trace that is closed is not resumed") {
   delete open;
 }
 
-TEST_CASE("a mark has no inside") {
+TEST_CASE("a mark has no children") {
   Recording recording;
   Open outer;
   dft::buffer::Mark mark;
@@ -515,7 +515,8 @@ TEST_CASE("a mark has no inside") {
   const std::uint64_t id = mark.id;
   dft::buffer::close_mark(mark, dft::record::ticks(), 1, 2, 0, nullptr, 0);
   CHECK(mark.live == 0);
-  dft::buffer::close_mark(mark, dft::record::ticks(), 1, 2, 0, nullptr, 0);  // twice is once
+  dft::buffer::close_mark(mark, dft::record::ticks(), 1, 2, 0, nullptr,
+                          0);  // the second close has no effect
   outer.close();
   auto spans = recording.spans();
   CHECK(spans.size() == 3);
@@ -525,7 +526,7 @@ TEST_CASE("a mark has no inside") {
   CHECK(spans[id].start <= spans[beside.id].start);
 }
 
-TEST_CASE("a mark belongs where it began") {
+TEST_CASE("a mark belongs to the thread it began on") {
   Recording recording;
   Open outer;
   dft::buffer::Mark mark;

@@ -1,4 +1,4 @@
-// Spool::adopt: what it takes over from a good image, and what it refuses of a damaged one.
+// Spool::adopt(): what it accepts from a good image, and what it rejects of a damaged one.
 #include <functional>
 
 #include "support/fixture.hpp"
@@ -16,7 +16,7 @@ using fixture::TemporaryDirectory;
 
 namespace {
 
-// The file of a spool with three records in one chunk and the names of them in another.
+// A spool file with three records in one chunk and their names in another.
 std::string good_image() {
   const TemporaryDirectory directory;
   Spool* spool = fixture::make_spool(directory / "s.spool", "t.pfw");
@@ -50,21 +50,21 @@ Spool* adopt(const Image& image) {
 
 }  // namespace
 
-TEST_CASE("a good image is taken over as it is") {
+TEST_CASE("a good image is adopted unchanged") {
   const Image image(good_image());
   Spool* spool = adopt(image);
   CHECK(std::string(spool->path()) == "/x/s.spool");
   CHECK(&spool->head() == &image.head());
   CHECK(std::string(spool->preamble(), spool->head().preamble_size) == fixture::kPreamble);
   CHECK(state_of(image.chunk(kNamesAt)) == ChunkState::kNames);
-  CHECK(state_of(image.chunk(kChunkAt)) == ChunkState::kFull);  // nobody appends any more
+  CHECK(state_of(image.chunk(kChunkAt)) == ChunkState::kFull);  // nothing appends to it any more
   CHECK(image.chunk(kChunkAt).committed.load() == 3 * kSpan);
   CHECK(image.chunk(kChunkAt).drained.load() == 0);
   CHECK(image.chunk(kChunkAt).thread.load() == 77);
   CHECK(state_of(image.chunk(kChunkAt + kSmallChunk)) == ChunkState::kFree);
 }
 
-TEST_CASE("a damaged head is refused with its reason") {
+TEST_CASE("a damaged head is rejected with a reason") {
   const std::string good = good_image();
   CHECK(refusal(good, [](SpoolHead&) {}) == nullptr);
   using Damage = std::function<void(SpoolHead&)>;
@@ -108,7 +108,7 @@ TEST_CASE("a damaged head is refused with its reason") {
   }
 }
 
-TEST_CASE("a name that could lead to another file is refused") {
+TEST_CASE("a name that could lead to another file is rejected") {
   const std::string good = good_image();
   const auto with_name = [&](const std::string& name) {
     return refusal(good, [&](SpoolHead& h) {
@@ -125,7 +125,7 @@ TEST_CASE("a name that could lead to another file is refused") {
         std::string("t.pfw\0x", 7) + std::string(1, 'x'), std::string("t"), std::string("t.gz"),
         std::string(252, 'x') + ".pfw", std::string(300, 'x')}) {
     CAPTURE(name);
-    // The one with a NUL inside ends there, and is fine.
+    // The name with a NUL inside ends there, and is valid.
     if (name.find('\0') != name.npos) continue;
     const char* what = with_name(name);
     REQUIRE(what != nullptr);
@@ -133,7 +133,7 @@ TEST_CASE("a name that could lead to another file is refused") {
   }
 }
 
-TEST_CASE("a file that is cut anywhere is refused or taken over, never read past its end") {
+TEST_CASE("a file truncated anywhere is rejected or adopted, never read past its end") {
   const std::string good = good_image();
   for (const std::size_t size :
        {std::size_t{1}, std::size_t{8}, sizeof(SpoolHead), kPage, kFixedSize - 1, kFixedSize,
@@ -146,7 +146,7 @@ TEST_CASE("a file that is cut anywhere is refused or taken over, never read past
   }
 }
 
-TEST_CASE("a path that is too long is refused") {
+TEST_CASE("a path that is too long is rejected") {
   const Image image(good_image());
   const char* what = nullptr;
   CHECK(Spool::adopt(image.data(), image.size(), std::string(4096, 'p').c_str(), &what) == nullptr);
@@ -155,7 +155,7 @@ TEST_CASE("a path that is too long is refused") {
 
 TEST_CASE("damage inside one chunk costs that chunk only") {
   const std::string good = good_image();
-  SUBCASE("more committed than there is room") {
+  SUBCASE("more committed than fits") {
     const Image image(good);
     image.chunk(kChunkAt).committed.store(~0ULL);
     adopt(image);
@@ -178,13 +178,13 @@ TEST_CASE("damage inside one chunk costs that chunk only") {
       CHECK(image.chunk(kNamesAt).committed.load() > 0);
     }
   }
-  SUBCASE("a state that there is not") {
+  SUBCASE("an invalid state") {
     const Image image(good);
     image.chunk(kChunkAt).state.store(static_cast<dft::buffer::ChunkState>(99));
     adopt(image);
     CHECK(state_of(image.chunk(kChunkAt)) == ChunkState::kFull);
   }
-  SUBCASE("a level of compression that there is not") {
+  SUBCASE("an invalid compression level") {
     const Image image(good);
     image.head().compression_level = 77;
     adopt(image);
@@ -192,15 +192,15 @@ TEST_CASE("damage inside one chunk costs that chunk only") {
   }
 }
 
-TEST_CASE("names are read from the start by whoever adopts them") {
+TEST_CASE("an adopted spool has its names read from the start") {
   const Image image(good_image());
   image.chunk(kNamesAt).drained.store(image.chunk(kNamesAt).committed.load());
   adopt(image);
   CHECK(image.chunk(kNamesAt).drained.load() == 0);
 }
 
-TEST_CASE("segments that lie over one another never make a chunk larger than its own") {
-  // A file with one large and one small segment, the small one then moved into the large one's end.
+TEST_CASE("overlapping segments never make a chunk larger than its own") {
+  // One large and one small segment, the small one then moved into the end of the large one.
   const TemporaryDirectory directory;
   Spool* made = fixture::make_spool(directory / "s.spool", "t.pfw");
   REQUIRE(made != nullptr);
@@ -219,14 +219,14 @@ TEST_CASE("segments that lie over one another never make a chunk larger than its
   fixture::set_state(*inner, ChunkState::kFull);
   const char* what = nullptr;
   Spool* spool = Spool::adopt(image.data(), image.size(), "/x/s.spool", &what);
-  if (spool == nullptr) return;  // refusing it is as good
+  if (spool == nullptr) return;  // rejecting it is fine as well
   spool->each_chunk([&](ChunkHead& chunk, std::uint64_t offset) {
     CHECK(offset + chunk.size <= image.size());
     CHECK(chunk.committed.load() <= chunk.size - sizeof(ChunkHead));
   });
 }
 
-TEST_CASE("an intent counts only when the file holds it and the chunks do not know") {
+TEST_CASE("an intent is applied only if it is committed and not applied yet") {
   const std::string good = good_image();
   const auto with = [&](std::uint64_t intended, std::uint64_t done, std::uint64_t applied,
                         std::uint64_t entry_offset, std::uint64_t drained) {
@@ -246,10 +246,10 @@ TEST_CASE("an intent counts only when the file holds it and the chunks do not kn
     return std::pair{head.trace_size, image.chunk(kChunkAt).drained.load()};
   };
   using Pair = std::pair<std::uint64_t, std::uint64_t>;
-  CHECK(with(4, 3, 3, kChunkAt, 96) == Pair{500, 0});      // begun, not in the file
-  CHECK(with(4, 4, 3, kChunkAt, 96) == Pair{900, 96});     // in the file, not applied
-  CHECK(with(4, 4, 4, kChunkAt, 96) == Pair{500, 0});      // applied: the chunks' own word counts
+  CHECK(with(4, 3, 3, kChunkAt, 96) == Pair{500, 0});      // announced, not in the file
+  CHECK(with(4, 4, 3, kChunkAt, 96) == Pair{900, 96});     // committed, not applied
+  CHECK(with(4, 4, 4, kChunkAt, 96) == Pair{500, 0});      // applied: the chunk's own value counts
   CHECK(with(4, 4, 3, kChunkAt + 8, 96) == Pair{900, 0});  // no such chunk
   CHECK(with(4, 4, 3, ~0ULL, 96) == Pair{900, 0});
-  CHECK(with(4, 4, 3, kChunkAt, ~0ULL) == Pair{900, 144});  // never past what is committed
+  CHECK(with(4, 4, 3, kChunkAt, ~0ULL) == Pair{900, 144});  // never beyond what is committed
 }

@@ -58,13 +58,13 @@ TEST_CASE("a new spool is a private file with its space reserved and six small c
     ++chunks;
   });
   CHECK(chunks == 6);
-  // What is stored is in the file at once, through no system call.
+  // A store is visible in the file at once, without a system call.
   spool->preamble()[0] = '#';
   CHECK(fixture::read_file(directory / "s.spool")[kFixedSize] == '#');
   spool->retire(true);
 }
 
-TEST_CASE("a spool is never made over something that is there") {
+TEST_CASE("a spool never overwrites an existing file") {
   const TemporaryDirectory directory;
   fixture::write_file(directory / "file", "mine");
   CHECK(create_error(directory / "file") == -EEXIST);
@@ -82,7 +82,7 @@ TEST_CASE("a spool is never made over something that is there") {
   CHECK(directory.list() == std::vector<std::string>{"fifo", "file", "link", "victim"});
 }
 
-TEST_CASE("a spool that cannot be made says why and leaves nothing") {
+TEST_CASE("a spool that cannot be created returns the error and leaves nothing") {
   const TemporaryDirectory directory;
   CHECK(create_error(directory / "missing/s.spool") == -ENOENT);
   CHECK(create_error("/" + std::string(5000, 'x')) == -ENAMETOOLONG);
@@ -91,7 +91,7 @@ TEST_CASE("a spool that cannot be made says why and leaves nothing") {
   REQUIRE(::chmod(directory.path(), 0500) == 0);
   if (::geteuid() != 0) CHECK(create_error(directory / "s.spool") == -EACCES);
   REQUIRE(::chmod(directory.path(), 0700) == 0);
-  const int other_user = fixture::in_child([&] {  // the same for a root that runs the tests
+  const int other_user = fixture::in_child([&] {  // so that it also works for root
     if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) return 1;
     int error = 0;
     ::chmod(directory.path(), 0500);
@@ -104,11 +104,11 @@ TEST_CASE("a spool that cannot be made says why and leaves nothing") {
   CHECK(directory.list().empty());
 }
 
-TEST_CASE("a file size limit stops a spool, and kills nobody") {
+TEST_CASE("a file size limit stops a spool without killing the process") {
   const TemporaryDirectory directory;
   const std::string path = directory / "s.spool";
   const int result = fixture::in_child([&] {
-    SlowPath slow;  // as on every way here
+    SlowPath slow;  // as on every slow path
     for (const rlim_t bytes : {rlim_t{0}, rlim_t{4096}, rlim_t{kFixedSize + 5000}}) {
       const rlimit limit{bytes, RLIM_INFINITY};
       if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
@@ -116,7 +116,7 @@ TEST_CASE("a file size limit stops a spool, and kills nobody") {
       if (Spool::create(path.c_str(), 100, &error) != nullptr || error >= 0) return 2;
       if (fixture::exists(path)) return 3;
     }
-    // Enough to be made, not enough to grow.
+    // Enough to create the spool, not enough to grow it.
     const rlimit limit{256 << 10, RLIM_INFINITY};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 4;
     int error = 0;
@@ -124,21 +124,21 @@ TEST_CASE("a file size limit stops a spool, and kills nobody") {
     if (spool == nullptr) return 5;
     struct stat before{};
     ::stat(path.c_str(), &before);
-    // A smaller step is tried when the large one does not fit.
+    // A smaller step is tried if the large one does not fit.
     while (fixture::grow(*spool, 100, false)) {
     }
     if (spool->large_chunks() > 2) return 6;
     struct stat after{};
     ::stat(path.c_str(), &after);
     if (after.st_size > 256 << 10) return 7;
-    if (spool->take(100, true, 1) == nullptr) return 8;  // what was there still serves
+    if (spool->take(100, true, 1) == nullptr) return 8;  // existing chunks stay usable
     return 0;
   });
   CHECK(result == 0);
 }
 
-#ifndef DFT_SANITIZED  // their own memory would be the first victim
-TEST_CASE("a limit of the address space stops a spool, and leaves no file") {
+#ifndef DFT_SANITIZED  // the sanitizer itself would run out first
+TEST_CASE("an address space limit stops a spool, and leaves no file") {
   const TemporaryDirectory directory;
   const std::string path = directory / "s.spool";
   const int result = fixture::in_child([&] {
@@ -154,13 +154,13 @@ TEST_CASE("a limit of the address space stops a spool, and leaves no file") {
     ::stat((directory / "first").c_str(), &before);
     if (fixture::grow(*spool, 100, false)) return 5;
     ::stat((directory / "first").c_str(), &after);
-    return before.st_size == after.st_size ? 0 : 6;  // nothing is reserved that cannot be used
+    return before.st_size == after.st_size ? 0 : 6;  // no space reserved that cannot be mapped
   });
   CHECK(result == 0);
 }
 #endif
 
-TEST_CASE("take hands out every chunk once, in numbered order") {
+TEST_CASE("take() returns every chunk once, in numbered order") {
   const TemporaryDirectory directory;
   Spool* spool = create(directory / "s.spool");
   REQUIRE(spool != nullptr);
@@ -180,11 +180,11 @@ TEST_CASE("take hands out every chunk once, in numbered order") {
   spool->retire(true);
 }
 
-TEST_CASE("take gives the size that fits") {
+TEST_CASE("take() returns a chunk of the right size") {
   const TemporaryDirectory directory;
   Spool* spool = create(directory / "s.spool");
   REQUIRE(spool != nullptr);
-  CHECK(spool->take(10, false, 1) == nullptr);  // small chunks are for beginners
+  CHECK(spool->take(10, false, 1) == nullptr);  // small chunks are for a thread's first
   REQUIRE(fixture::grow(*spool, 10, false));
   CHECK(spool->large_chunks() == 8);
   ChunkHead* large = spool->take(10, false, 1);
@@ -202,7 +202,7 @@ TEST_CASE("take gives the size that fits") {
   spool->retire(true);
 }
 
-TEST_CASE("what grow has added can be taken, for every size and for beginners") {
+TEST_CASE("chunks added by grow() can be taken, for every size") {
   const TemporaryDirectory directory;
   for (const bool first : {true, false}) {
     for (const std::size_t need : {std::size_t{1}, kSmallRoom, kSmallRoom + 1, std::size_t{20000},
@@ -222,10 +222,10 @@ TEST_CASE("what grow has added can be taken, for every size and for beginners") 
   }
 }
 
-TEST_CASE("the table of segments has an end") {
+TEST_CASE("the table of segments is bounded") {
   const TemporaryDirectory directory;
   const int result = fixture::in_child([&] {
-    // Steps grow by half each time: the limit is on the file, so that a fault here fills no disk.
+    // Steps grow by half each time: the file size limit keeps a bug from filling the disk.
     SlowPath slow;
     const rlimit limit{64 << 20, RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &limit);
@@ -240,7 +240,7 @@ TEST_CASE("the table of segments has an end") {
   CHECK(result == 0);
 }
 
-TEST_CASE("grow leaves a file alone that took the spool's name") {
+TEST_CASE("grow() does not touch a file that took the spool's name") {
   const TemporaryDirectory directory;
   Spool* spool = create(directory / "s.spool");
   REQUIRE(spool != nullptr);
@@ -263,7 +263,7 @@ TEST_CASE("grow leaves a file alone that took the spool's name") {
   }
 }
 
-TEST_CASE("a spool that was moved grows and goes under its new name") {
+TEST_CASE("a renamed spool grows and is removed under its new name") {
   const TemporaryDirectory directory;
   Spool* spool = create(directory / "a");
   REQUIRE(spool != nullptr);
@@ -275,7 +275,7 @@ TEST_CASE("a spool that was moved grows and goes under its new name") {
   CHECK(directory.list().empty());
 }
 
-TEST_CASE("a retired spool takes writes from stragglers into nothing") {
+TEST_CASE("a retired spool discards writes from late threads") {
   const TemporaryDirectory directory;
   Spool* spool = create(directory / "s.spool");
   REQUIRE(spool != nullptr);
@@ -289,7 +289,7 @@ TEST_CASE("a retired spool takes writes from stragglers into nothing") {
   CHECK(fixture::read_file(directory / "s.spool") == before);
 }
 
-TEST_CASE("threads that take at once never share a chunk") {
+TEST_CASE("threads that take chunks concurrently never share one") {
   const TemporaryDirectory directory;
   Spool* spool = create(directory / "s.spool");
   REQUIRE(spool != nullptr);

@@ -28,7 +28,7 @@ struct Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // Moves the block, and dies after so many steps of five. Returns whether it came to the end.
+  // Moves the block, and dies after `steps` of five steps. Returns whether it finished.
   bool move(int steps) {
     Transaction transaction(*head);
     transaction.add(4096, 64);
@@ -82,7 +82,7 @@ void check_after(const Machine& machine) {
 
 }  // namespace
 
-TEST_CASE("a block that comes to the end is in the file, and its chunk is drained") {
+TEST_CASE("a finished block is in the file, and its chunk is drained") {
   Machine machine;
   REQUIRE(machine.move(5 + 1));
   check_after(machine);
@@ -101,14 +101,14 @@ TEST_CASE("a death at any step leaves the block in the file and drained, or neit
     } else {
       check_after(machine);
     }
-    // Once recovered, the next block goes through; a block that was lost half-way is written again.
+    // After recovery the next block goes through; a partially written block is written again.
     REQUIRE(machine.move(5 + 1));
     CHECK(machine.file == (steps < 4 ? 150 : 250));
     CHECK(machine.head->trace_size == machine.file);
   }
 }
 
-TEST_CASE("a block that the file refused is withdrawn") {
+TEST_CASE("a block that could not be written is withdrawn") {
   Machine machine;
   Transaction transaction(*machine.head);
   transaction.add(4096, 64);

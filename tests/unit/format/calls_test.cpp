@@ -1,4 +1,4 @@
-// The table of calls as the reader knows it.
+// The table of calls, as the reader uses it.
 #include "format/calls.hpp"
 
 #include <doctest/doctest.h>
@@ -8,7 +8,7 @@ using dft::format::kCalls;
 using dft::format::Measure;
 using dft::format::Role;
 
-TEST_CASE("a row says what the function does, once for the wrapper and the reader") {
+TEST_CASE("one row describes a function for the wrapper and the reader") {
   CHECK(call_of("POSIX", "read").role == Role::kRead);
   CHECK(call_of("POSIX", "read").measure == Measure::kRet);
   CHECK(call_of("STDIO", "getchar").measure == Measure::kOne);
@@ -23,14 +23,14 @@ TEST_CASE("a row says what the function does, once for the wrapper and the reade
   CHECK(call_of("POSIX", "openat2").role == Role::kOpen);
 }
 
-TEST_CASE("functions outside the table are metadata, and other categories are no calls") {
+TEST_CASE("unknown functions are metadata, and other categories are not calls") {
   CHECK(call_of("POSIX", "no_such_function").role == Role::kMetadata);
   CHECK(call_of("POSIX", "stat").role == Role::kMetadata);
   CHECK(call_of("APP", "read").role == Role::kNone);
   CHECK(call_of("", "").role == Role::kNone);
 }
 
-TEST_CASE("each shown function stands in the table once") {
+TEST_CASE("each shown function is in the table once") {
   for (std::size_t i = 1; i < kCalls.size(); ++i) CHECK(kCalls[i - 1].name < kCalls[i].name);
   CHECK(kCalls.size() > 250);
 }

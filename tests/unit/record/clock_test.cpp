@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
 
-// Both clocks are tried on every machine; the choice is the process's, so it is put back.
+// Both clocks are tested on every machine; the choice is per process, so it is restored.
 class Clock {
  public:
   explicit Clock(bool counter) : before_(g_counter_clock) { g_counter_clock = counter; }
@@ -34,14 +34,14 @@ std::unique_ptr<ClockMap> fresh(std::uint64_t guess = 0) {
   return line;
 }
 
-// Lets some ticks pass, without asking how long that takes.
+// Lets some ticks pass, however long that takes.
 void pass(std::uint64_t ns) {
   const std::uint64_t until = monotonic_ns() + ns;
   while (monotonic_ns() < until) {
   }
 }
 
-// The line at a knot's tick is the knot, seen from the stretch before it as well.
+// At a knot's tick the line equals the knot, also coming from the stretch before it.
 void check_continuous(const ClockMap& line) {
   for (std::uint32_t i = 0; i < line.count; ++i) {
     const Knot& knot = line.knots[i];
@@ -72,7 +72,7 @@ std::vector<std::uint64_t> some_ticks(const ClockMap& line, std::mt19937_64& ran
 
 TEST_CASE("with the kernel's clock, ticks are nanoseconds and the line is exact") {
   const Clock clock(false);
-  const auto line = fresh(12345);  // a guess of a counter's rate means nothing here
+  const auto line = fresh(12345);  // a guessed TSC rate is irrelevant here
   CHECK(line->counter == 0);
   CHECK(line->rate() == kOne);
   const std::uint64_t first = line->knots[0].tick;
@@ -99,13 +99,13 @@ TEST_CASE("the line starts at the wall clock's time") {
       return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u +
              static_cast<std::uint64_t>(t.tv_nsec);
     };
-    // The offset is taken from two readings one after the other, hence the little room.
+    // The offset comes from two consecutive readings, hence the tolerance.
     CHECK(start + 1000000 >= ns(before));
     CHECK(start <= ns(after) + 1000000);
   }
 }
 
-TEST_CASE("a moment's two readings are of the same moment") {
+TEST_CASE("a moment's two readings belong to the same moment") {
   for (const bool counter : {false, true}) {
     const Clock clock(counter);
     const std::uint64_t tick_before = ticks();
@@ -118,7 +118,7 @@ TEST_CASE("a moment's two readings are of the same moment") {
   }
 }
 
-TEST_CASE("follow makes the line true at that moment") {
+TEST_CASE("follow() corrects the line at that moment") {
   const Clock clock(true);
   const auto line = fresh();
   pass(200000);
@@ -131,10 +131,10 @@ TEST_CASE("follow makes the line true at that moment") {
   CHECK(shown <= after + line->wall_offset);
 }
 
-TEST_CASE("follow bends a line that is wrong, and what is already told stays") {
+TEST_CASE("follow() bends a wrong line and keeps earlier conversions") {
   const Clock clock(true);
   std::mt19937_64 random(7);
-  // A little fast, a little slow, and so far off that one bend cannot mend it.
+  // A little fast, a little slow, and so far off that one bend cannot correct it.
   for (const double factor : {1.2, 0.8, 3.0, 0.1}) {
     CAPTURE(factor);
     const auto line = fresh();
@@ -142,20 +142,20 @@ TEST_CASE("follow bends a line that is wrong, and what is already told stays") {
     line->follow();
     line->knots[0].rate =
         static_cast<std::uint64_t>(static_cast<double>(line->knots[0].rate) * factor);
-    std::vector<std::uint64_t> told;
+    std::vector<std::uint64_t> converted;
     std::vector<std::uint64_t> as;
     for (int round = 0; round < 12; ++round) {
       pass(300000);
       line->follow();
       for (const std::uint64_t tick : some_ticks(*line, random)) {
-        told.push_back(tick);
+        converted.push_back(tick);
         as.push_back(line->to_ns(tick));
       }
     }
     CHECK(line->count > 1);
-    for (std::size_t i = 0; i < told.size(); ++i) REQUIRE(line->to_ns(told[i]) == as[i]);
+    for (std::size_t i = 0; i < converted.size(); ++i) REQUIRE(line->to_ns(converted[i]) == as[i]);
     check_continuous(*line);
-    // After a dozen bends of at most half the rate each, it is true again.
+    // After a dozen bends by at most half the rate each, the line is correct again.
     pass(300000);
     const std::uint64_t before = monotonic_ns();
     line->follow();
@@ -166,14 +166,14 @@ TEST_CASE("follow bends a line that is wrong, and what is already told stays") {
   }
 }
 
-TEST_CASE("the line never falls, whatever the ticks") {
+TEST_CASE("the line is monotonic for any ticks") {
   const Clock clock(true);
   std::mt19937_64 random(11);
   const auto line = fresh();
   for (int round = 0; round < 20; ++round) {
     pass(20000);
     line->follow();
-    // Push the last stretch off, so that the next follow bends up or down.
+    // Shift the last stretch, so that the next follow() bends up or down.
     Knot& last = line->knots[line->count - 1];
     if (line->until == last.tick) last.rate += last.rate / (round % 2 == 0 ? 4 : 10);
   }
@@ -185,7 +185,7 @@ TEST_CASE("the line never falls, whatever the ticks") {
   check_continuous(*line);
 }
 
-TEST_CASE("a full table of knots is left as it is") {
+TEST_CASE("a full table of knots is left unchanged") {
   const Clock clock(true);
   const auto line = fresh();
   pass(10000);
@@ -196,25 +196,25 @@ TEST_CASE("a full table of knots is left as it is") {
   pass(100000);
   line->follow();
   CHECK(line->count == ClockMap::kKnots);
-  line->count = ClockMap::kKnots - 1;  // a bend takes two
+  line->count = ClockMap::kKnots - 1;  // a bend needs two
   line->follow();
   CHECK(line->count == ClockMap::kKnots - 1);
 }
 
-TEST_CASE("a guess from the parent serves until the rate is measured") {
+TEST_CASE("the parent's rate is used until one is measured") {
   const Clock clock(true);
   const auto line = fresh(kOne / 2);
   const std::uint64_t first = line->knots[0].tick;
   CHECK(line->to_ns(first + 1000) == line->knots[0].ns + 500);
 }
 
-TEST_CASE("settle gives a line that never followed a rate") {
+TEST_CASE("settle() gives a rate to a line that was never corrected") {
   SUBCASE("from this boot's clock") {
     const Clock clock(true);
     const auto line = fresh();
     pass(1000000);
     line->settle(true);
-    // Bracketed by the processor's own frequency being between 10 MHz and 10 GHz.
+    // Assumes a TSC frequency between 10 MHz and 10 GHz.
     CHECK(line->rate() > kOne / 10);
     CHECK(line->rate() < kOne * 100);
     const auto now = read_moment();
@@ -222,13 +222,13 @@ TEST_CASE("settle gives a line that never followed a rate") {
     const std::uint64_t shown = line->to_ns(now.tick);
     CHECK((shown > truth ? shown - truth : truth - shown) < 1000000000);
   }
-  SUBCASE("from a guess when the machine is another") {
+  SUBCASE("from a guess on another machine") {
     const Clock clock(true);
     const auto line = fresh();
     line->settle(false);
     CHECK(line->rate() == kOne / 3);
   }
-  SUBCASE("and keeps one that is known") {
+  SUBCASE("but keeps a known one") {
     const Clock clock(true);
     const auto line = fresh(777);
     line->settle(true);
@@ -243,7 +243,7 @@ TEST_CASE("settle gives a line that never followed a rate") {
   }
 }
 
-TEST_CASE("settle mends an impossible number of knots") {
+TEST_CASE("settle() repairs an impossible number of knots") {
   for (const std::uint32_t count : {0u, ClockMap::kKnots + 1, ~0u}) {
     const auto line = fresh();
     line->count = count;
@@ -253,7 +253,7 @@ TEST_CASE("settle mends an impossible number of knots") {
   }
 }
 
-TEST_CASE("knots in disorder give some time, and no read past their end") {
+TEST_CASE("unsorted knots give some time, without reading past their end") {
   std::mt19937_64 random(3);
   const auto line = fresh();
   for (Knot& knot : line->knots) knot = {random(), random(), random()};

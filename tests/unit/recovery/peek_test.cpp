@@ -23,7 +23,7 @@ std::vector<std::uint64_t> ids_of(const dft::sink::MmapBuffer& text, const Peeke
 
 }  // namespace
 
-TEST_CASE("peek shows what a living process has recorded, drained or not") {
+TEST_CASE("peek() shows what a living process has recorded, drained or not") {
   const fixture::TemporaryDirectory directory;
   Spool* spool = fixture::make_spool(directory / kName, "t.pfw");
   REQUIRE(spool != nullptr);
@@ -48,14 +48,14 @@ TEST_CASE("peek shows what a living process has recorded, drained or not") {
   CHECK(peeked.waiting == 1);
   CHECK(peeked.trace_size == spool->head().trace_size);
   CHECK(ids_of(text, peeked) == std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6});
-  // It was only looked at.
+  // The spool is unchanged.
   CHECK(fixture::state_of(*chunk) == ChunkState::kOwned);
   CHECK(directory.list() == std::vector<std::string>{kName, "t.pfw"});
   sink->discard();
   spool->retire(true);
 }
 
-TEST_CASE("peek beside a writer sees whole records only") {
+TEST_CASE("peek() next to a writer sees whole records only") {
   const fixture::TemporaryDirectory directory;
   Spool* spool = fixture::make_spool(directory / kName, "t.pfw");
   REQUIRE(spool != nullptr);
@@ -68,7 +68,8 @@ TEST_CASE("peek beside a writer sees whole records only") {
       if (fixture::put(*chunk, fixture::make_span(++id))) continue;
       fixture::set_state(*chunk, ChunkState::kFull);
       (void)sink->drain(dft::sink::Sink::Scope::kEverything);
-      (void)sink->drain(dft::sink::Sink::Scope::kEverything);  // the second sets the drained one free
+      (void)sink->drain(
+          dft::sink::Sink::Scope::kEverything);  // the second call frees the drained chunk
       chunk = spool->take(10, true, 77);
       if (chunk == nullptr) return;
       fixture::put(*chunk, fixture::make_span(id));
@@ -81,7 +82,7 @@ TEST_CASE("peek beside a writer sees whole records only") {
     dft::sink::MmapBuffer text;
     CHECK(peek(directory.path(), kName, peeked, text) == 0);
     const std::vector<std::uint64_t> ids = ids_of(text, peeked);
-    // A chunk that is filled anew meanwhile is left out, so there may be gaps and old ones.
+    // A chunk that is reused meanwhile is skipped, so there may be gaps and old records.
     for (const std::uint64_t id : ids) newest = std::max(newest, id);
     CHECK(std::count(ids.begin(), ids.end(), 0) == 0);
   }
@@ -91,7 +92,7 @@ TEST_CASE("peek beside a writer sees whole records only") {
   spool->retire(true);
 }
 
-TEST_CASE("peek refuses what is no spool") {
+TEST_CASE("peek() rejects a file that is not a spool") {
   const fixture::TemporaryDirectory directory;
   Peeked peeked;
   dft::sink::MmapBuffer text;

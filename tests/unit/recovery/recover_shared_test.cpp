@@ -182,7 +182,7 @@ TEST_CASE("a pointer cannot be used to reach another file") {
   write_file(directory / "victim.spool", "mine");
   REQUIRE(::symlink("victim.spool", (directory / "link.spool").c_str()) == 0);
   const std::string long_path = "/" + std::string(5000, 'x') + ".spool";
-  const std::string notes[] = {
+  const std::string pointers[] = {
       std::string(kSpoolPointerStart) + (directory / "victim") + "\n",  // not a spool's name
       std::string(kSpoolPointerStart) + "victim.spool\n",               // not absolute
       std::string(kSpoolPointerStart) + (directory / "victim.spool"),   // no newline
@@ -193,9 +193,9 @@ TEST_CASE("a pointer cannot be used to reach another file") {
       std::string(kSpoolPointerStart),
       std::string(kSpoolPointerStart) + "/" + std::string("\0.spool\n", 8),
   };
-  for (const std::string& note : notes) {
-    CAPTURE(note.substr(0, 100));
-    write_file(directory / ".t.pfw.spool", note);
+  for (const std::string& pointer : pointers) {
+    CAPTURE(pointer.substr(0, 100));
+    write_file(directory / ".t.pfw.spool", pointer);
     for (const bool force : {false, true}) {
       CHECK(recover(directory, ".t.pfw.spool", force) != RecoveryOutcome::kRecovered);
     }

@@ -31,9 +31,9 @@ constexpr const char* kName = ".t.pfw.spool";
 
 // The recoverer's messages go into a file of the test.
 struct LoggedDirectory : TemporaryDirectory {
-  LoggedDirectory() { dft::say_into((*this / "said").c_str()); }
+  LoggedDirectory() { dft::say_into((*this / "messages").c_str()); }
   ~LoggedDirectory() { dft::say_into(nullptr); }
-  std::string said() const { return read_file(*this / "said"); }
+  std::string messages() const { return read_file(*this / "messages"); }
 };
 
 std::vector<std::uint64_t> range(std::uint64_t from, std::uint64_t to) {
@@ -199,8 +199,8 @@ TEST_CASE("a damaged spool stays, and one message gives the reason") {
   change_head(directory / kName, [](SpoolHead& head) { head.segments.store(999); });
   CHECK(recover(directory) == RecoveryOutcome::kBroken);
   CHECK(fixture::exists(directory / kName));
-  CHECK(fixture::lines_of(directory.said()).size() == 1);
-  CHECK(directory.said().find(kName) != std::string::npos);
+  CHECK(fixture::lines_of(directory.messages()).size() == 1);
+  CHECK(directory.messages().find(kName) != std::string::npos);
   CHECK_FALSE(fixture::exists(directory / "t.pfw"));
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("files that are not spools stay") {
   const LoggedDirectory directory;
   write_file(directory / ".text.spool", std::string(200000, 'x'));
   write_file(directory / ".fresh.spool", "");  // its owner may be about to fill it
-  REQUIRE(::symlink("said", (directory / ".link.spool").c_str()) == 0);
+  REQUIRE(::symlink("messages", (directory / ".link.spool").c_str()) == 0);
   REQUIRE(::mkfifo((directory / ".fifo.spool").c_str(), 0600) == 0);
   REQUIRE(::mkdir((directory / ".dir.spool").c_str(), 0700) == 0);
   const auto before = directory.list();
@@ -223,7 +223,7 @@ TEST_CASE("files that are not spools stay") {
   CHECK(recover(directory, std::string(300, 'x').c_str()) == RecoveryOutcome::kNothing);
   CHECK(recover(directory, "../x.spool") == RecoveryOutcome::kNothing);
   auto after = directory.list();
-  std::erase(after, "said");
+  std::erase(after, "messages");
   CHECK(after == before);
 }
 

@@ -34,18 +34,18 @@ std::string noise(std::size_t n) {
 
 }  // namespace
 
-TEST_CASE("a member's header says how long it is and how many lines it has") {
+TEST_CASE("a member's header holds its size and its number of lines") {
   const std::string bytes = member(1, "a\nb\nc\n", 3);
   CHECK(bytes.substr(0, 4) == "\x1f\x8b\x08\x04");                // gzip, deflate, FEXTRA
   CHECK(bytes.substr(4, 6) == std::string("\0\0\0\0\0\x03", 6));  // no time, Unix
-  CHECK(bytes.substr(10, 2) == std::string("\x0c\0", 2));         // 12 bytes of extra
+  CHECK(bytes.substr(10, 2) == std::string("\x0c\0", 2));         // 12 bytes of FEXTRA
   CHECK(bytes.substr(12, 4) == std::string("DF\x08\0", 4));
   CHECK(word(bytes, 16) == bytes.size());
   CHECK(word(bytes, 20) == 3);
   CHECK(word(bytes, bytes.size() - 4) == 6);  // gzip's own: length before compression
 }
 
-TEST_CASE("every text comes back at every level") {
+TEST_CASE("every text round-trips at every level") {
   std::string repeated;
   for (int i = 0; i < 20000; ++i) repeated += "{\"id\":" + std::to_string(i) + ",\"name\":\"x\"}\n";
   const std::string texts[] = {"",
@@ -67,13 +67,13 @@ TEST_CASE("every text comes back at every level") {
       CHECK(word(bytes, 16) == bytes.size());
       const auto back = fixture::gunzip(bytes);
       REQUIRE(back.size() == 1);
-      CHECK((back[0] == text));  // not shown when it fails: it may be long
+      CHECK((back[0] == text));  // not shown on failure: it may be long
       if (text.size() > 100000 && &text == &texts[10]) CHECK(bytes.size() < text.size() / 4);
     }
   }
 }
 
-TEST_CASE("members one after another are one gzip file") {
+TEST_CASE("concatenated members are one gzip file") {
   Gzip gzip(1);
   MmapBuffer out;
   std::string file;
@@ -81,11 +81,11 @@ TEST_CASE("members one after another are one gzip file") {
   for (int i = 0; i < 50; ++i) {
     texts.push_back(std::string(static_cast<std::size_t>(i) * 37, static_cast<char>('a' + i % 26)) +
                     "\n");
-    REQUIRE(gzip.member(texts.back(), 1, out));  // replaces what was in `out`
+    REQUIRE(gzip.member(texts.back(), 1, out));  // replaces the contents of `out`
     file += out.view();
   }
   CHECK(fixture::gunzip(file) == texts);
-  // And each can be found from the sizes in the headers alone.
+  // And the sizes in the headers suffice to find each one.
   std::size_t at = 0;
   for (const std::string& text : texts) {
     const std::size_t size = word(file, at + 16);
@@ -95,7 +95,7 @@ TEST_CASE("members one after another are one gzip file") {
   CHECK(at == file.size());
 }
 
-TEST_CASE("the compressor forgets the member before") {
+TEST_CASE("members are independent of each other") {
   Gzip gzip(2);
   MmapBuffer first;
   MmapBuffer second;

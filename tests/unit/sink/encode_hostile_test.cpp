@@ -1,4 +1,4 @@
-// What the encoder and the table of names make of records that nobody of ours wrote.
+// The encoder and the name table on records from a hostile or damaged spool.
 #include <memory>
 #include <random>
 
@@ -28,7 +28,7 @@ struct Bench {
     line->knots[0] = {0, 0, std::uint64_t{1} << 32};
   }
   Result encode(const std::string& bytes) {
-    // On the heap and just as long as it is, so that the sanitizer sees a read past its end.
+    // On the heap with its exact size, so that the sanitizer reports a read past its end.
     const std::vector<char> exact(bytes.begin(), bytes.end());
     const auto* from = reinterpret_cast<const std::byte*>(exact.data());
     return encoder.encode(from, from + exact.size(), 7, out);
@@ -51,7 +51,7 @@ bool read(NameTable& table, const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("a record that cannot be one ends the chunk, what came before it stands") {
+TEST_CASE("an invalid record ends the chunk, and the lines before it stay") {
   const std::string good = fixture::make_span(1) + fixture::make_span(2);
   const std::string span = fixture::make_span(3);
   const std::string bad[] = {
@@ -65,14 +65,14 @@ TEST_CASE("a record that cannot be one ends the chunk, what came before it stand
                   make_bytes(0, ArgType::kString, "x")),
       with_size(make_call({}), 24),
       make_call({0, {}, dft::record::kInlineName, 0, 0, 0, 0, 0}, {1, 1, 1, 1}),
-      make_call({0, {}, dft::record::kNested, 0, 0, 0, 0, 0}),  // without the word
+      make_call({0, {}, dft::record::kNested, 0, 0, 0, 0, 0}),  // without the parent's word
       make_record({0, static_cast<Kind>(255), 0, 0, 0, 0, 0, 0, 0, 0},
                   make_bytes(0, ArgType::kString, "x")),
       make_record({0, Kind::kMetadata, 0, 0, 0, 0, 0, 0, 0, 0}),  // no value
       make_record({0, Kind::kMetadata, dft::record::kInlineName, 0, 0, 0, 0, 0, 0, 0},
                   make_bytes(0, ArgType::kString, "only the key")),
       make_record({0, Kind::kThread, 0, 0, 0, 0, 0, 0, 0, 0},
-                  make_arg(0, ArgType::kString, 1000)),  // longer than it is
+                  make_arg(0, ArgType::kString, 1000)),  // longer than the record
       make_record({0, Kind::kSpan, dft::record::kInlineName, 1, 0, 0, 1, 0, 0, 0}),
       make_record({0, Kind::kSpan, dft::record::kInlineName, 1, 0, 0, 1, 0, 0, 0},
                   make_arg(0, ArgType::kInt, 5)),  // not a string
@@ -91,7 +91,7 @@ TEST_CASE("a record that cannot be one ends the chunk, what came before it stand
   }
 }
 
-TEST_CASE("a record that the chunk cuts off is none") {
+TEST_CASE("a record truncated by the chunk's end is not encoded") {
   const std::string span = fixture::make_span(3);
   for (const std::string& cut : {span.substr(0, 1), span.substr(0, 8), span.substr(0, 47),
                                  with_size(span, 56), with_size(span, 1 << 20)}) {
@@ -117,7 +117,7 @@ TEST_CASE("a string longer than its record ends the arguments, and the line is w
   }
 }
 
-TEST_CASE("what is not a shape has no words") {
+TEST_CASE("text that is not a shape has no words") {
   using dft::sink::parse_shape;
   const auto words = [](std::string_view text) { return parse_shape(text).words; };
   CHECK(words("read|POSIX|#fhash|+count|+ret") == 3);
@@ -220,7 +220,7 @@ TEST_CASE("random records give whole lines or none") {
   }
 }
 
-TEST_CASE("names are escaped, and those that are missing are shown as such") {
+TEST_CASE("names are escaped, and missing ones are shown as such") {
   NameTable table;
   CHECK(table.text(1) == "?");
   REQUIRE(read(table, make_name(3, "c") + make_name(1, "a\"\n") + make_name(2, "")));
@@ -234,10 +234,10 @@ TEST_CASE("names are escaped, and those that are missing are shown as such") {
   CHECK(table.text(3) == "again");
   REQUIRE(read(table, make_name(5000, "far")));
   CHECK(table.text(5000) == "far");
-  CHECK(table.text(4999).size() <= 1);  // never given: nothing, or the sign for it
+  CHECK(table.text(4999).size() <= 1);  // unknown id: empty, or "?"
 }
 
-TEST_CASE("names without any text are empty in the line") {
+TEST_CASE("empty names are empty in the line") {
   Bench bench;
   const std::string names = make_name(1, "") + make_name(2, "");
   REQUIRE(
@@ -246,7 +246,7 @@ TEST_CASE("names without any text are empty in the line") {
   CHECK(bench.out.view().find("\"name\":\"\",\"cat\":\"\"") != std::string_view::npos);
 }
 
-TEST_CASE("a table of names that is damaged is refused, what came before it stands") {
+TEST_CASE("a damaged name table is rejected, and the names before the damage stay") {
   const std::string good = make_name(1, "one");
   const std::string bad[] = {
       make_name(0, "none"),
@@ -264,5 +264,5 @@ TEST_CASE("a table of names that is damaged is refused, what came before it stan
     CHECK(table.text(2) == "?");
   }
   NameTable table;
-  CHECK(read(table, good + "1234567"));  // less than a head: the rest of the chunk
+  CHECK(read(table, good + "1234567"));  // shorter than a head: the unused rest of the chunk
 }

@@ -24,8 +24,7 @@ namespace {
 
 constexpr std::uint8_t kGiven = dft::record::kTimesGiven;
 
-// An encoder with the names 1 to 6, a clock whose ticks are nanoseconds since the epoch, and its
-// text.
+// An encoder with names 1 to 6, a clock whose ticks are nanoseconds of the epoch, and its output.
 struct Bench {
   explicit Bench(std::uint32_t divisor = 3, bool thread_ids = true)
       : line(std::make_unique<dft::record::ClockMap>()),
@@ -41,7 +40,7 @@ struct Bench {
     const auto* from = reinterpret_cast<const std::byte*>(bytes.data());
     return encoder.encode(from, from + bytes.size(), thread, out);
   }
-  // The one line of one record, without its end.
+  // The line of one record, without the newline.
   std::string line_of(const std::string& bytes, std::uint32_t thread = 77) {
     out.resize(0);
     REQUIRE(encode(bytes, thread) == Result::kDone);
@@ -52,7 +51,7 @@ struct Bench {
     CHECK_MESSAGE(json::valid(text), text);
     return text;
   }
-  // The arguments' part of a span that has these.
+  // The arguments as a span with these has them.
   std::string args_of(const std::string& args) {
     const std::string text =
         line_of(make_record({0, Kind::kSpan, kGiven, 1, 1, 2, 9, 0, 10, 5}, args));
@@ -74,7 +73,7 @@ std::uint64_t bits(double value) {
 
 }  // namespace
 
-TEST_CASE("one line for each kind of record") {
+TEST_CASE("each kind of record gives one line") {
   Bench bench;
   CHECK(bench.line_of(make_record({0, Kind::kSpan, 0, 2, 1, 2, 9, 8, 5000000, 2500999})) ==
         R"({"id":9,"name":"work","cat":"APP","pid":4242,"tid":77,"ts":5000,"dur":2500,"ph":"X",)"
@@ -108,7 +107,7 @@ TEST_CASE("one line for each kind of record") {
   CHECK(bench.encoder.lines() == 8);
 }
 
-TEST_CASE("a call's words are what its shape says") {
+TEST_CASE("a call's shape determines its words") {
   Bench bench;
   const auto add = [&](std::uint32_t id, std::string_view text) {
     const std::string name = make_name(id, text);
@@ -134,8 +133,8 @@ TEST_CASE("a call's words are what its shape says") {
            R"(,"dur":2,"ph":"X","args":{"hhash":"f9ff883caaf21863","p_idx":7,"level":3)" +
            std::string(args) + "}}";
   };
-  CHECK(call(8, {1, 2}) == line("?", "?", ""));     // its shape is not known yet
-  CHECK(call(1, {1, 2}) == line("work", "?", ""));  // and this is none
+  CHECK(call(8, {1, 2}) == line("?", "?", ""));     // unknown shape
+  CHECK(call(1, {1, 2}) == line("work", "?", ""));  // not a shape
   add(8, "work|POSIX|#fhash|+count|+ret");
   const std::string expected =
       line("work", "POSIX", R"(,"fhash":"00000000000000ab","count":4096,"ret":-1)");
@@ -173,14 +172,14 @@ TEST_CASE("times are in the trace's unit, rounded down so that spans still nest"
   CHECK(times(3, kGiven) == Pair{1999999999, 2000000002});
 }
 
-TEST_CASE("times that run over their end give no negative duration") {
+TEST_CASE("times that overflow give no negative duration") {
   Bench bench;
   const std::string text = bench.line_of(
       make_record({0, Kind::kSpan, kGiven, 1, 1, 2, 9, 0, ~std::uint64_t{0}, ~std::uint64_t{0}}));
   CHECK(text.find("\"ts\":18446744073709551615,\"dur\":0,") != text.npos);
 }
 
-TEST_CASE("without thread ids every event is the process's") {
+TEST_CASE("without thread ids every event is on the process") {
   Bench bench(3, false);
   CHECK(bench.line_of(fixture::make_span(9), 77).find("\"pid\":4242,\"tid\":4242,") !=
         std::string::npos);
@@ -208,23 +207,22 @@ TEST_CASE("arguments keep their types") {
   CHECK(bench.args_of(make_arg(99, ArgType::kInt, 1)) == ",\"?\":1");
 }
 
-TEST_CASE("nothing, JSON and lengths of time are arguments as well") {
+TEST_CASE("null, JSON and durations are arguments as well") {
   Bench bench;
   CHECK(bench.args_of(make_arg(3, ArgType::kNull, 0)) == ",\"key\":null");
   const auto json_of = [&](std::string_view text) {
     return bench.args_of(make_bytes(3, ArgType::kJson, text));
   };
   CHECK(json_of(R"({"a":[1,2.5,null]})") == R"(,"key":{"a":[1,2.5,null]})");
-  // What is no JSON is shown as the text that it is.
+  // Invalid JSON is shown as a string.
   CHECK(json_of("{\"a\":1}}\n{") == R"(,"key":"{\"a\":1}}\n{")");
-  // 2,500 ticks are nanoseconds here: from 1,999 to 4,499 the unit, a microsecond, is passed 3
-  // times.
+  // Ticks are nanoseconds here: 2,500 of them, from 1,999 to 4,499, cross a microsecond 3 times.
   const std::string line = bench.line_of(make_record({0, Kind::kSpan, 0, 1, 1, 2, 9, 0, 1999, 9000},
                                                      make_arg(3, ArgType::kTicks, 2500)));
   CHECK_MESSAGE(line.find("\"key\":3}") != line.npos, line);
 }
 
-TEST_CASE("floats come back as they were, and look like floats") {
+TEST_CASE("floats round-trip, and look like floats") {
   Bench bench;
   const auto shown = [&](double value) {
     return bench.args_of(make_arg(3, ArgType::kFloat, bits(value))).substr(7);
@@ -250,7 +248,7 @@ TEST_CASE("floats come back as they were, and look like floats") {
   }
 }
 
-TEST_CASE("an argument cannot hide what every event begins with") {
+TEST_CASE("an argument cannot shadow the reserved ones") {
   Bench bench;
   CHECK(bench.args_of(make_arg(4, ArgType::kInt, 1) + make_arg(5, ArgType::kInt, 2) +
                       make_arg(6, ArgType::kInt, 3)) == ",\"hhash_\":1,\"p_idx_\":2,\"level_\":3");
@@ -258,7 +256,7 @@ TEST_CASE("an argument cannot hide what every event begins with") {
                       make_arg(0, ArgType::kInt, 1)) == ",\"hhash_\":1");
 }
 
-TEST_CASE("the last value of a key counts") {
+TEST_CASE("the last value of a key wins") {
   Bench bench;
   CHECK(bench.args_of(make_arg(3, ArgType::kInt, 1) + make_arg(1, ArgType::kInt, 2) +
                       make_bytes(3, ArgType::kString, "last")) == ",\"work\":2,\"key\":\"last\"");
@@ -267,7 +265,7 @@ TEST_CASE("the last value of a key counts") {
   CHECK(bench.args_of(many) == ",\"key\":999");
 }
 
-TEST_CASE("names and keys past the table's limits travel in the record") {
+TEST_CASE("names and keys beyond the table's limits are stored in the record") {
   Bench bench;
   const std::string args = make_bytes(0, ArgType::kString, "na\"me") +
                            make_bytes(0, ArgType::kString, "cat\n") +
@@ -316,7 +314,7 @@ TEST_CASE("crossing spans are put on lanes beside their thread, without a record
   CHECK(lane(2) == 77 + 2 * kLane);  // begins before 1 ends
   CHECK(lane(3) == 77 + kLane);      // begins as 1 ends
   CHECK(lane(4) == 77 + 3 * kLane);
-  CHECK(lane(5) == 77);  // the thread itself again
+  CHECK(lane(5) == 77);  // back on the thread itself
   CHECK(lane(6) == 78 + kLane);
   CHECK(fixture::lines_of(text).size() == 6);
   CHECK(bench.encoder.lines() == 6);
@@ -335,7 +333,7 @@ TEST_CASE("more crossing spans than lanes share the last one") {
   CHECK(fixture::number_after(lines.back(), "\"tid\":") == 77 + (std::uint64_t{959} << 22));
 }
 
-TEST_CASE("what another tracer saw is shown on the thread that it names, and rounded down") {
+TEST_CASE("another tracer's event is shown on the thread it names, rounded down") {
   constexpr std::uint8_t kForeign = dft::record::kForeign;
   const auto on = [](std::uint64_t thread) { return make_arg(0, ArgType::kUint, thread); };
   Bench bench;
@@ -365,7 +363,7 @@ TEST_CASE("what another tracer saw is shown on the thread that it names, and rou
   }
 }
 
-TEST_CASE("the tracer's own lines") {
+TEST_CASE("the lines about the trace itself") {
   Bench bench;
   REQUIRE(bench.encoder.lost(12, 5000000, bench.out));
   REQUIRE(bench.encoder.end({7, 12, 9000000, false, true}, bench.out));
@@ -385,7 +383,7 @@ TEST_CASE("the tracer's own lines") {
       R"("args":{"hhash":"f9ff883caaf21863","p_idx":-1,"level":1,"recovered":true}})");
 }
 
-TEST_CASE("the end tells processor time, and calls only if they were counted") {
+TEST_CASE("the end record holds the CPU time, and calls only if they were counted") {
   Bench bench;
   dft::sink::IoTotals totals{1234, false, 1, 2, 3, 4, 5, 6};
   REQUIRE(bench.encoder.end({7, 0, 9000000, false, true, &totals}, bench.out));
@@ -398,7 +396,7 @@ TEST_CASE("the end tells processor time, and calls only if they were counted") {
                            R"("write_seen":5,"write_total":6}})"));
 }
 
-TEST_CASE("the end without a time of its own is that of the last event") {
+TEST_CASE("an end record without a time has that of the last event") {
   Bench bench;
   REQUIRE(bench.encode(fixture::make_span(9) + fixture::make_span(3)) == Result::kDone);
   bench.out.resize(0);

@@ -8,7 +8,7 @@
 
 using dft::sink::is_json;
 
-TEST_CASE("JSON that may stand in a line is recognised") {
+TEST_CASE("JSON that can be copied into a line is recognised") {
   for (const char* text :
        {"0", "-0", "12", "-1.5e+10", "1E5", "0.25", "true", "false", "null", "\"\"", "\"a b~\"",
         "\"\xc3\xa9\xf0\x9f\x98\x80\"", R"("\"\\\/\b\f\n\r\t\u00ff\uDCFF")", "[]", "{}",
@@ -78,7 +78,7 @@ TEST_CASE("nesting is bounded") {
   CHECK_FALSE(is_json(std::string(1 << 20, '[')));
 }
 
-TEST_CASE("it agrees with a strict reader on random texts of JSON's characters") {
+TEST_CASE("it agrees with a strict parser on random texts of JSON's characters") {
   std::mt19937 random(7);
   const std::string_view alphabet = "[]{},:\"\\0123456789.eE+-truefalsn u";
   int valid = 0;
@@ -88,7 +88,7 @@ TEST_CASE("it agrees with a strict reader on random texts of JSON's characters")
     for (unsigned k = 0; k < length; ++k) text += alphabet[random() % alphabet.size()];
     const bool ours = is_json(text);
     CAPTURE(text);
-    // A line of the trace is an object, and blanks between tokens are the one thing not taken.
+    // A trace line is an object; whitespace between tokens is the only thing not accepted.
     if (ours) {
       REQUIRE(json::valid("{\"a\":" + text + "}"));
     } else if (text.find(' ') == text.npos) {
@@ -99,7 +99,7 @@ TEST_CASE("it agrees with a strict reader on random texts of JSON's characters")
   CHECK(valid > 1000);
 }
 
-TEST_CASE("the strict reader itself: what any JSON may have and a trace of ours may not") {
+TEST_CASE("the strict parser itself: what JSON allows and our traces do not") {
   using json::Dialect;
   for (const char* text :
        {" { \"a\" : [ 1 , \"\" ] }\r\n", "\"\\uD83D\"", "\"\\u00Ff\"", "\"\xff\"", "\t1"}) {

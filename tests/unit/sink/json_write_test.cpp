@@ -8,7 +8,7 @@
 
 namespace {
 
-// What it writes, and that it goes no further than it says.
+// Checks the text, and that nothing beyond the documented limit is written.
 template <class T>
 std::string text_of(T value) {
   char text[32];
@@ -21,7 +21,7 @@ std::string text_of(T value) {
 
 }  // namespace
 
-TEST_CASE("whole numbers are written as anybody else writes them") {
+TEST_CASE("integers are written as std::to_string writes them") {
   const auto check = [](auto value) { REQUIRE(text_of(value) == std::to_string(value)); };
   std::uint64_t power = 1;
   for (int digits = 1; digits <= 20; ++digits, power *= 10) {

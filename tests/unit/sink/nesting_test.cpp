@@ -42,17 +42,17 @@ TEST_CASE("thousands of calls within one unit of a coarse clock stay on their th
   CHECK_FALSE(c.fits(5, 7));
 }
 
-TEST_CASE("a span that begins inside another one and ends after it does not") {
+TEST_CASE("a span that begins inside another one and ends after it does not fit") {
   Checked c;
   CHECK(c.fits(2, 4));
   CHECK_FALSE(c.fits(3, 5));
   CHECK(c.fits(1, 6));
   CHECK_FALSE(c.fits(5, 7));
   CHECK(c.fits(6, 7));
-  CHECK(c.fits(0, 3, 2));  // another thread's line
+  CHECK(c.fits(0, 3, 2));  // a different thread
 }
 
-TEST_CASE("what is told of after the span around it may cross what is inside that one") {
+TEST_CASE("a span that arrives after its enclosing span may cross one inside that") {
   Checked c;
   CHECK(c.fits(3, 5));
   CHECK(c.fits(0, 10));
@@ -61,7 +61,7 @@ TEST_CASE("what is told of after the span around it may cross what is inside tha
   CHECK(c.fits(10, 12));
 }
 
-TEST_CASE("a span that is told of late is put where it belongs") {
+TEST_CASE("a span that arrives late is inserted where it belongs") {
   Checked c;
   CHECK(c.fits(10, 90));
   CHECK(c.fits(2, 10));  // the wait before it
@@ -87,7 +87,7 @@ TEST_CASE("the check agrees with a slow, obvious one on random spans") {
     }
     std::stable_sort(
         spans.begin(), spans.end(),
-        [](const Span& a, const Span& b) {  // of two that end at once, the inner one first
+        [](const Span& a, const Span& b) {  // of two that end at the same time, the inner one first
           return a.end != b.end ? a.end < b.end : a.start > b.start;
         });
     std::vector<Span> line;

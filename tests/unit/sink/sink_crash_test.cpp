@@ -148,17 +148,17 @@ void check_step(const Scene& scene, Step step, bool compressed) {
   const auto lines = fixture::lines_of(text);
   std::uint64_t openings = 0;
   std::uint64_t ends = 0;
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   for (const std::string& line : lines) {
     openings += line.find("\"name\":\"start\"") != line.npos ? 1 : 0;
     ends += line.find("\"name\":\"end\"") != line.npos ? 1 : 0;
     if (line.find("\"name\":\"lost\"") != line.npos) {
-      told += fixture::number_after(line, "\"events\":");
+      reported += fixture::number_after(line, "\"events\":");
     }
   }
   CHECK(openings == 1);
   CHECK(ends == 1);
-  CHECK(told == scene.lost);
+  CHECK(reported == scene.lost);
   CHECK(lines.front() == "[");
   CHECK(fixture::number_after(lines.back(), "\"num_events\":") == lines.size() - 2);
   CHECK(fixture::number_after(lines.back(), "\"lost\":") == scene.lost);

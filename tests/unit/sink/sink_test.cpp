@@ -31,7 +31,7 @@ Ids range(std::uint64_t from, std::uint64_t to) {
 class Bench {
  public:
   explicit Bench(std::uint32_t flags = 0, std::size_t block = 1 << 16) {
-    dft::say_into((directory / "said").c_str());
+    dft::say_into((directory / "messages").c_str());
     const bool compressed = (flags & dft::buffer::kCompressed) != 0;
     name = compressed ? "t.pfw.gz" : "t.pfw";
     spool = fixture::make_spool(directory / ".t.pfw.spool", name.c_str(), flags);
@@ -44,7 +44,7 @@ class Bench {
     spool->retire(true);
     dft::say_into(nullptr);
   }
-  // Writes spans into a chunk of its own and leaves it in this state.
+  // Writes spans into a new chunk and leaves it in this state.
   ChunkHead& fill(std::uint64_t spans, ChunkState state) {
     ChunkHead* chunk = spool->take(10, true, 77);
     if (chunk == nullptr && fixture::grow(*spool, 10, true)) chunk = spool->take(10, true, 77);
@@ -57,7 +57,7 @@ class Bench {
     const std::string bytes = read_file(directory / name);
     return name.ends_with(".gz") ? fixture::gunzip_text(bytes) : bytes;
   }
-  std::string said() const { return read_file(directory / "said"); }
+  std::string messages() const { return read_file(directory / "messages"); }
 
   TemporaryDirectory directory;
   std::string name;
@@ -68,7 +68,7 @@ class Bench {
 
 }  // namespace
 
-TEST_CASE("full chunks are drained and free again, those in use stay") {
+TEST_CASE("full chunks are drained and freed, those in use stay") {
   Bench bench;
   ChunkHead& full = bench.fill(10, ChunkState::kFull);
   ChunkHead& owned = bench.fill(5, ChunkState::kOwned);
@@ -84,7 +84,7 @@ TEST_CASE("full chunks are drained and free again, those in use stay") {
   CHECK(event_ids(bench.text()) == range(1, 10));
 }
 
-TEST_CASE("a chunk in use is drained as far as it is committed, each record once") {
+TEST_CASE("a chunk in use is drained up to what is committed, each record once") {
   Bench bench;
   ChunkHead& owned = bench.fill(5, ChunkState::kOwned);
   for (std::uint64_t round = 1; round <= 4; ++round) {
@@ -99,14 +99,14 @@ TEST_CASE("a chunk in use is drained as far as it is committed, each record once
   CHECK(state_of(owned) == ChunkState::kFree);
 }
 
-TEST_CASE("chunks come in the order in which they were taken") {
+TEST_CASE("chunks are drained in the order in which they were taken") {
   Bench bench;
   for (int i = 0; i < 40; ++i) bench.fill(3, i % 3 == 0 ? ChunkState::kOwned : ChunkState::kFull);
   REQUIRE(bench.sink->drain(Sink::Scope::kEverything));  // more than one batch
   CHECK(event_ids(bench.text()) == range(1, 120));
 }
 
-TEST_CASE("an empty trace still has its opening and its end") {
+TEST_CASE("an empty trace still has its preamble and its end record") {
   for (const std::uint32_t flags : {0u, std::uint32_t{dft::buffer::kCompressed}}) {
     Bench bench(flags);
     CHECK_FALSE(fixture::exists(bench.directory / bench.name));
@@ -116,18 +116,18 @@ TEST_CASE("an empty trace still has its opening and its end") {
     CHECK(lines[0] == "[");
     CHECK(lines[2].find("\"name\":\"end\"") != lines[2].npos);
     CHECK(bench.sink->closed());
-    CHECK(bench.sink->finish({}));  // once more changes nothing
+    CHECK(bench.sink->finish({}));  // a second call changes nothing
     CHECK(fixture::lines_of(bench.text()).size() == 3);
   }
 }
 
-TEST_CASE("a compressed trace is whole members of whole lines, whose headers add up") {
+TEST_CASE("a compressed trace is whole members of whole lines with consistent headers") {
   Bench bench(dft::buffer::kCompressed, 1000);
   for (int i = 0; i < 30; ++i) bench.fill(20, ChunkState::kFull);
   REQUIRE(bench.sink->finish({}));
   const std::string bytes = read_file(bench.directory / bench.name);
   const auto members = fixture::gunzip(bytes);
-  CHECK(members.size() >= 30);  // each chunk is more text than a block takes
+  CHECK(members.size() >= 30);  // each chunk has more text than a block takes
   std::size_t at = 0;
   for (const std::string& member : members) {
     CHECK(member.ends_with('\n'));
@@ -135,7 +135,7 @@ TEST_CASE("a compressed trace is whole members of whole lines, whose headers add
     std::uint32_t lines = 0;
     std::memcpy(&size, bytes.data() + at + 16, 4);
     std::memcpy(&lines, bytes.data() + at + 20, 4);
-    // The bracket that opens the file is no record.
+    // The opening bracket is not a record.
     CHECK(lines + (at == 0 ? 1 : 0) == fixture::lines_of(member).size());
     at += size;
   }
@@ -143,7 +143,7 @@ TEST_CASE("a compressed trace is whole members of whole lines, whose headers add
   CHECK(event_ids(bench.text()) == range(1, 600));
 }
 
-TEST_CASE("every line is JSON, and the end says how many there were") {
+TEST_CASE("every line is JSON, and the end record holds their number") {
   Bench bench;
   bench.fill(25, ChunkState::kFull);
   REQUIRE(bench.sink->finish({}));
@@ -157,14 +157,14 @@ TEST_CASE("every line is JSON, and the end says how many there were") {
   CHECK(lines.back().find("lost") == std::string::npos);
 }
 
-TEST_CASE("finish takes everything, however small the blocks") {
-  Bench bench(0, 1);  // one chunk a block
+TEST_CASE("finish() drains everything, however small the blocks") {
+  Bench bench(0, 1);  // one chunk per block
   for (int i = 0; i < 1100; ++i) bench.fill(1, i % 2 == 0 ? ChunkState::kFull : ChunkState::kOwned);
   REQUIRE(bench.sink->finish({}));
   CHECK(event_ids(bench.text()) == range(1, 1100));
 }
 
-TEST_CASE("lost events are told of once each, and counted at the end") {
+TEST_CASE("lost events are reported once each, and counted in the end record") {
   Bench bench;
   bench.spool->add_lost(3);
   REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
@@ -172,23 +172,23 @@ TEST_CASE("lost events are told of once each, and counted at the end") {
   REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
   REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
   REQUIRE(bench.sink->finish({}));
-  Ids told;
+  Ids reported;
   for (const std::string& line : fixture::lines_of(bench.text())) {
     if (line.find("\"name\":\"lost\"") == line.npos) continue;
-    told.push_back(fixture::number_after(line, "\"events\":"));
+    reported.push_back(fixture::number_after(line, "\"events\":"));
   }
-  CHECK(told == Ids{3, 4});
+  CHECK(reported == Ids{3, 4});
   CHECK(fixture::number_after(fixture::line_with(bench.text(), "\"name\":\"end\""), "\"lost\":") ==
         7);
 }
 
-TEST_CASE("a damaged record is counted as lost, and the trace says so") {
+TEST_CASE("a damaged record is counted as lost, and reported in the trace") {
   Bench bench;
   ChunkHead& chunk = bench.fill(2, ChunkState::kOwned);
   fixture::put(chunk, std::string(48, '\xff'));
   fixture::put(chunk, make_span(9));
-  SUBCASE("when it is met during the run") { REQUIRE(bench.sink->drain(Sink::Scope::kEverything)); }
-  SUBCASE("when it is met at the end") {}
+  SUBCASE("found during the run") { REQUIRE(bench.sink->drain(Sink::Scope::kEverything)); }
+  SUBCASE("found at the end") {}
   REQUIRE(bench.sink->finish({}));
   CHECK(event_ids(bench.text()) == Ids{1, 2});
   CHECK(bench.spool->head().lost.load() == 1);
@@ -196,23 +196,23 @@ TEST_CASE("a damaged record is counted as lost, and the trace says so") {
   CHECK_MESSAGE(end.find("\"lost\":1") != end.npos, end);
 }
 
-TEST_CASE("what cannot be written stays in the spool until it can be") {
+TEST_CASE("records stay in the spool until they can be written") {
   Bench bench;
   ChunkHead& chunk = bench.fill(2, ChunkState::kFull);
-  fixture::put(chunk, std::string(48, '\xff'));  // damaged, and met at every try
+  fixture::put(chunk, std::string(48, '\xff'));  // damaged, and found on every attempt
   REQUIRE(::mkdir((bench.directory / "t.pfw").c_str(), 0700) == 0);
   CHECK_FALSE(bench.sink->drain(Sink::Scope::kEverything));
   CHECK_FALSE(bench.sink->drain(Sink::Scope::kEverything));
   CHECK(state_of(chunk) == ChunkState::kFull);
   CHECK(chunk.drained.load() == 0);
-  CHECK(bench.said().empty());  // it may still come right
+  CHECK(bench.messages().empty());  // it may still succeed
   REQUIRE(::rmdir((bench.directory / "t.pfw").c_str()) == 0);
   REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
   CHECK(event_ids(bench.text()) == range(1, 2));
-  CHECK(bench.spool->head().lost.load() == 1);  // not once for each try
+  CHECK(bench.spool->head().lost.load() == 1);  // not once per attempt
 }
 
-TEST_CASE("a trace that is removed during the run is not made anew behind its user's back") {
+TEST_CASE("a trace that was removed during the run is not created again") {
   Bench bench;
   ChunkHead& chunk = bench.fill(2, ChunkState::kOwned);
   REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
@@ -220,15 +220,15 @@ TEST_CASE("a trace that is removed during the run is not made anew behind its us
   fixture::put(chunk, make_span(++bench.last));
   CHECK_FALSE(bench.sink->finish({}));
   CHECK_FALSE(fixture::exists(bench.directory / "t.pfw"));
-  CHECK(fixture::lines_of(bench.said()).size() == 1);
-  CHECK(bench.said().find("t.pfw") != std::string::npos);
-  CHECK(bench.said().find("removed or replaced") != std::string::npos);
-  CHECK(bench.said().find("dftracer recover") != std::string::npos);
+  CHECK(fixture::lines_of(bench.messages()).size() == 1);
+  CHECK(bench.messages().find("t.pfw") != std::string::npos);
+  CHECK(bench.messages().find("removed or replaced") != std::string::npos);
+  CHECK(bench.messages().find("dftracer recover") != std::string::npos);
 }
 
-TEST_CASE("a thread that needs room gets a chunk by writing, or by giving up the oldest") {
+TEST_CASE("a thread that needs room frees a chunk by writing, or by dropping the oldest") {
   Bench bench;
-  CHECK_FALSE(bench.sink->reclaim_or_drop());  // nothing is full
+  CHECK_FALSE(bench.sink->reclaim_or_drop());  // no chunk is full
   bench.fill(2, ChunkState::kFull);
   CHECK(bench.sink->reclaim_or_drop());
   CHECK(event_ids(bench.text()) == range(1, 2));
@@ -239,10 +239,10 @@ TEST_CASE("a thread that needs room gets a chunk by writing, or by giving up the
   CHECK(state_of(oldest) == ChunkState::kFree);
   CHECK(state_of(newer) == ChunkState::kFull);
   CHECK(bench.spool->head().lost.load() == 3);
-  CHECK(bench.said().find("events are being lost") != std::string::npos);
+  CHECK(bench.messages().find("events are being lost") != std::string::npos);
 }
 
-TEST_CASE("names that come later are known to the records that need them") {
+TEST_CASE("names interned later are available to the records that use them") {
   Bench bench;
   ChunkHead& chunk = bench.fill(1, ChunkState::kOwned);
   REQUIRE(bench.sink->drain(Sink::Scope::kEverything));
@@ -256,7 +256,7 @@ TEST_CASE("names that come later are known to the records that need them") {
         std::string::npos);
 }
 
-TEST_CASE("a file that is continued gets the next preamble where the last one ended") {
+TEST_CASE("a continued file gets the next preamble where the last trace ended") {
   Bench bench;
   fixture::write_file(bench.directory / "t.pfw", "[\n{\"id\":0}\n");
   struct stat info{};

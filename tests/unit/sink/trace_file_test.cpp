@@ -19,7 +19,7 @@ std::uint64_t inode(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("the first block makes the file, the next ones extend it") {
+TEST_CASE("the first block creates the file, the next ones extend it") {
   const TemporaryDirectory directory;
   FileState state{};
   CHECK(append(directory.path(), "t.pfw", "one\n", state, 0600) == 0);
@@ -32,7 +32,7 @@ TEST_CASE("the first block makes the file, the next ones extend it") {
   CHECK(directory.list() == std::vector<std::string>{"t.pfw"});
 }
 
-TEST_CASE("a finished trace of the name is replaced whole, never opened") {
+TEST_CASE("a finished trace of the same name is replaced as a whole, never opened") {
   const TemporaryDirectory directory;
   fixture::write_file(directory / "t.pfw", "old and longer than the new one\n");
   REQUIRE(::link((directory / "t.pfw").c_str(), (directory / "other").c_str()) == 0);
@@ -42,7 +42,7 @@ TEST_CASE("a finished trace of the name is replaced whole, never opened") {
   CHECK(read_file(directory / "other") == "old and longer than the new one\n");
 }
 
-TEST_CASE("a left-over of a dead maker is in nobody's way") {
+TEST_CASE("a temporary file left by a dead process does no harm") {
   const TemporaryDirectory directory;
   fixture::write_file(directory / ".t.pfw.part", "half");
   FileState state{};
@@ -53,13 +53,13 @@ TEST_CASE("a left-over of a dead maker is in nobody's way") {
 TEST_CASE("a symbolic link is never followed") {
   const TemporaryDirectory directory;
   fixture::write_file(directory / "victim", "mine\n");
-  SUBCASE("at the trace's name, before it is made: the link is replaced") {
+  SUBCASE("at the trace's name, before it exists: the link is replaced") {
     REQUIRE(::symlink("victim", (directory / "t.pfw").c_str()) == 0);
     FileState state{};
     CHECK(append(directory.path(), "t.pfw", "new\n", state, 0600) == 0);
     CHECK(state.inode == inode(directory / "t.pfw"));
   }
-  SUBCASE("at the passing name: another one is taken") {
+  SUBCASE("at the temporary name: another name is used") {
     REQUIRE(::symlink("victim", (directory / ".t.pfw.part").c_str()) == 0);
     FileState state{};
     CHECK(append(directory.path(), "t.pfw", "new\n", state, 0600) == 0);
@@ -94,7 +94,7 @@ TEST_CASE("a file that was removed or replaced is not written to") {
     fixture::write_file(directory / "x", "mine\n");
     REQUIRE(::rename((directory / "x").c_str(), (directory / "t.pfw").c_str()) == 0);
   }
-  SUBCASE("replaced by a FIFO that nobody reads") {
+  SUBCASE("replaced by a FIFO without a reader") {
     REQUIRE(::unlink((directory / "t.pfw").c_str()) == 0);
     REQUIRE(::mkfifo((directory / "t.pfw").c_str(), 0600) == 0);
   }
@@ -110,7 +110,7 @@ TEST_CASE("a file that was removed or replaced is not written to") {
   }
 }
 
-TEST_CASE("a directory in the way is an error, and stays") {
+TEST_CASE("a directory of that name is an error, and stays") {
   const TemporaryDirectory directory;
   REQUIRE(::mkdir((directory / "t.pfw").c_str(), 0700) == 0);
   FileState state{};
@@ -119,7 +119,7 @@ TEST_CASE("a directory in the way is an error, and stays") {
   CHECK(directory.list() == std::vector<std::string>{"t.pfw"});
 }
 
-TEST_CASE("where nothing can be written, nothing is left") {
+TEST_CASE("if nothing can be written, nothing is left behind") {
   const TemporaryDirectory directory;
   FileState state{};
   CHECK(append((directory / "missing").c_str(), "t.pfw", "new\n", state, 0600) == -ENOENT);
@@ -130,7 +130,7 @@ TEST_CASE("where nothing can be written, nothing is left") {
   CHECK(directory.list().empty());
 }
 
-TEST_CASE("a block that does not fit leaves the file as it was") {
+TEST_CASE("a block that does not fit leaves the file unchanged") {
   const TemporaryDirectory directory;
   const int result = fixture::in_child([&] {
     dft::SlowPath slow;
@@ -145,7 +145,7 @@ TEST_CASE("a block that does not fit leaves the file as it was") {
     if (append(directory.path(), "t.pfw", "small\n", state, 0600) != 0) return 4;
     if (append(directory.path(), "t.pfw", large, state, 0600) != -EFBIG || state.size != 6)
       return 5;
-    // The part that did fit was cut off again.
+    // The part that did fit was removed again.
     if (read_file(directory / "t.pfw") != "small\n") return 6;
     return append(directory.path(), "t.pfw", "fits\n", state, 0600) == 0 ? 0 : 7;
   });
@@ -153,7 +153,7 @@ TEST_CASE("a block that does not fit leaves the file as it was") {
   CHECK(read_file(directory / "t.pfw") == "small\nfits\n");
 }
 
-TEST_CASE("a dead writer's beginning is cut off, and nothing else") {
+TEST_CASE("a dead writer's partial block is cut off, and nothing else") {
   const TemporaryDirectory directory;
   FileState state{};
   REQUIRE(append(directory.path(), "t.pfw", "whole\n", state, 0600) == 0);
@@ -163,13 +163,13 @@ TEST_CASE("a dead writer's beginning is cut off, and nothing else") {
   CHECK(read_file(directory / "t.pfw") == "whole\n");
   CHECK(cut_back(directory.path(), "t.pfw", state) == 0);
   CHECK(read_file(directory / "t.pfw") == "whole\n");
-  // Shorter than it once was: somebody else's doing.
+  // Shorter than before: another process truncated it.
   CHECK(cut_back(directory.path(), "t.pfw", further) == -ESTALE);
   CHECK(read_file(directory / "t.pfw") == "whole\n");
-  CHECK(cut_back(directory.path(), "none.pfw", {0, 0}) == 0);  // never made
+  CHECK(cut_back(directory.path(), "none.pfw", {0, 0}) == 0);  // never created
 }
 
-TEST_CASE("join fits or says so") {
+TEST_CASE("join() fits or fails") {
   char to[12];
   CHECK(dft::sink::join(to, sizeof to, "/d", ".", "name", "-x"));
   CHECK(std::string(to) == "/d/.name-x");

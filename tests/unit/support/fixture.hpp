@@ -1,5 +1,5 @@
-// A directory, a child process, a spool filled by hand: what the tests of the rooms share.
-// Each test has its own, so that tests and whole runs go side by side.
+// Shared fixtures of the unit tests: a temporary directory, a child process, a hand-made spool.
+// Each test has its own, so that tests and whole runs can go in parallel.
 #pragma once
 #include <doctest/doctest.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// The ids of the program's own events, in the order of the file.
+// The ids of the program's events, in file order.
 inline std::vector<std::uint64_t> event_ids(const std::string& text) {
   std::vector<std::uint64_t> ids;
   for (const std::string& line : lines_of(text)) {
@@ -114,14 +114,13 @@ inline int wait_for(pid_t pid) {
   return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Exit status, or 1000 + the signal. The body has no assertions of doctest's: it returns what it
-// saw.
+// Exit status, or 1000 + the signal. The body uses no doctest assertions: it returns its result.
 template <class Body>
 pid_t start_child(Body body) {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
   if (pid == 0) {
-    int result = 250;  // a REQUIRE failed: it must not go on with the parent's other tests
+    int result = 250;  // a REQUIRE failed: do not continue with the parent's other tests
     try {
       result = body();
     } catch (...) {
@@ -135,7 +134,7 @@ int in_child(Body body) {
   return wait_for(start_child(body));
 }
 
-// One record as a thread would have written it.
+// One record as a thread writes it.
 inline std::string make_record(record::Head head, const std::string& args = {}) {
   head.size = static_cast<std::uint32_t>(sizeof head + args.size());
   std::string bytes(sizeof head, '\0');
@@ -160,8 +159,7 @@ inline std::string make_bytes(std::uint32_t key, record::ArgType type, std::stri
   all.resize(sizeof(record::Arg) + record::padded(bytes.size()));
   return all;
 }
-// A span whose times are given, so that its line can be foretold. Names 1 and 2 are "work" and
-// "APP".
+// A span with given times, so that its line is predictable. Names 1 and 2 are "work" and "APP".
 inline std::string make_span(std::uint64_t id) {
   return make_record({0, record::Kind::kSpan, record::kTimesGiven, 1, 1, 2, id, 0, 1000 + id, 5});
 }
@@ -185,7 +183,7 @@ inline std::string make_name(std::uint32_t id, std::string_view text) {
   return all;
 }
 
-// As a thread does that found no chunk just now.
+// Like a thread that found no free chunk.
 inline bool grow(buffer::Spool& spool, std::size_t need, bool small) {
   return spool.grow(need, small, spool.head().segments.load());
 }
@@ -193,7 +191,7 @@ inline bool grow(buffer::Spool& spool, std::size_t need, bool small) {
 inline constexpr std::string_view kPreamble =
     "[\n{\"id\":1,\"name\":\"start\",\"cat\":\"dftracer\",\"ts\":7}\n";
 
-// Fills the head of a fresh spool as a session does: recording into <trace>, owned by this process.
+// Fills the head of a new spool as a session does: records into <trace>, owned by this process.
 inline void prepare(buffer::Spool& spool, const char* trace, std::uint32_t flags = 0) {
   buffer::SpoolHead& head = spool.head();
   dft::recovery::describe_self(head.owner);
@@ -228,7 +226,7 @@ inline buffer::Spool* make_spool(const std::string& path, const char* trace,
 class Image {
  public:
   explicit Image(const std::string& bytes) : size_(bytes.size()) {
-    // In pages of its own, as a recoverer has it; a read past the end meets no other test's memory.
+    // In its own pages, as in a recoverer; a read past the end hits no other test's memory.
     data_ = static_cast<std::byte*>(dft::sys::map_private(size_));
     REQUIRE(data_ != nullptr);
     std::memcpy(data_, bytes.data(), size_);

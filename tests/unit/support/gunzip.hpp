@@ -1,5 +1,5 @@
-// Reads a file of gzip members, strictly: each whole, nothing between or behind them.
-// By zlib where it is installed, so that somebody else judges what ISA-L wrote; else by ISA-L.
+// Reads a file of gzip members strictly: each one whole, nothing between or after them.
+// Uses zlib if it is installed, as an independent check of what ISA-L wrote; otherwise ISA-L.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -51,7 +51,7 @@ inline std::vector<std::string> gunzip(const std::string& file) {
   return members;
 }
 
-// All of it as one text.
+// All members as one text.
 inline std::string gunzip_text(const std::string& file) {
   std::string text;
   for (const std::string& member : gunzip(file)) text += member;

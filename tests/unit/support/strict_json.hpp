@@ -1,4 +1,4 @@
-// A strict reader of JSON, apart from the code under test: is it JSON, and which bytes went in?
+// A strict JSON parser, independent of the code under test: is it JSON, and which bytes went in?
 // Used by unit tests and fuzz targets.
 #pragma once
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace json {
 
-// Length of the UTF-8 sequence at `at`, by the table of RFC 3629; 0 when it is none.
+// Length of the UTF-8 sequence at `at` by the table of RFC 3629; 0 if it is invalid.
 inline std::size_t utf8_length(std::string_view s, std::size_t at) {
   const auto byte = [&](std::size_t i) -> unsigned {
     return at + i < s.size() ? static_cast<unsigned char>(s[at + i]) : 0;
@@ -31,8 +31,8 @@ inline std::size_t utf8_length(std::string_view s, std::size_t at) {
   return 0;
 }
 
-// The bytes that were escaped into the inside of a JSON string; nothing when it is not valid. A
-// character U+EF80 to U+EFFF stands for one byte, and may only come escaped.
+// The bytes that were escaped into the body of a JSON string; nullopt if it is invalid.
+// A character U+EF80 to U+EFFF stands for one byte, and must be escaped.
 inline std::optional<std::string> decode(std::string_view inside) {
   std::string out;
   for (std::size_t at = 0; at < inside.size();) {
@@ -71,14 +71,14 @@ inline std::optional<std::string> decode(std::string_view inside) {
     } else if (code >= 0xef80 && code <= 0xefff) {
       out += static_cast<char>(code & 0xff);
     } else {
-      return std::nullopt;  // never written by us
+      return std::nullopt;  // our escaper never writes it
     }
     at += 6;
   }
   return out;
 }
 
-// Every escape is one of JSON's, and no control character comes bare.
+// Every escape is valid JSON, and every control character is escaped.
 inline bool escapes_hold(std::string_view inside) {
   for (std::size_t at = 0; at < inside.size(); ++at) {
     if (static_cast<unsigned char>(inside[at]) < 0x20) return false;
@@ -97,11 +97,11 @@ inline bool escapes_hold(std::string_view inside) {
   return true;
 }
 
-// What is taken for JSON. `kOurs` is what a trace of ours may hold: no blanks, little nesting, only
-// strings that `decode` knows. `kAny` is RFC 8259, but any bytes from 0x20 may stand in a string.
+// Accepted dialects. `kOurs` is what our traces may contain: no whitespace, bounded nesting, only
+// strings that `decode` accepts. `kAny` is RFC 8259 with any bytes from 0x20 on in strings.
 enum class Dialect { kOurs, kAny };
 
-// In both no comments, no trailing commas, no NaN, no leading zeros.
+// In both: no comments, no trailing commas, no NaN, no leading zeros.
 class Checker {
  public:
   explicit Checker(std::string_view text, Dialect dialect = Dialect::kOurs)
