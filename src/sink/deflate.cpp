@@ -29,8 +29,10 @@ bool Gzip::member(std::string_view text, std::uint32_t lines, MmapBuffer& out) n
     if (!work_.ensure(kStream + tables)) return false;
     work_.resize(kStream + tables);
   }
-  // ISA-L stores incompressible text in blocks of up to 64 KiB, each with 5 bytes of overhead.
-  const std::size_t most = text.size() + text.size() / 8192 * 5 + 512;
+  // ISA-L stores incompressible text in blocks of up to 64 KiB, each with 5 bytes of overhead. Level 0
+  // never stores: its Huffman codes have up to 15 bits per byte.
+  const std::size_t most =
+      level_ == 0 ? 2 * text.size() + 512 : text.size() + text.size() / 8192 * 5 + 512;
   out.resize(0);
   if (!out.ensure(format::kMemberHeader + most + format::kMemberTrailer)) return false;
 
