@@ -84,7 +84,7 @@ def test_info_of_many_processes_fits_a_screen(traces: Path) -> None:
     assert len(re.findall(r"^ +compute +forward +104 ", names, re.M)) == 1
     assert "--each shows the details of all 13 files" in text
     whole = dftracer("info", ".", "--each", cwd=traces).stdout
-    assert whole.count("the first 3 events as written") == 13
+    assert whole.count("first 3 events, as written") == 13
 
 
 def test_what_there_is_no_room_for_is_said(traces: Path) -> None:

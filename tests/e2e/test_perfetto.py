@@ -192,7 +192,7 @@ def test_the_importer_does_complain(perfetto: Importer, tmp_path: Path) -> None:
     assert loaded.problems == {"slice_drop_overlapping_complete_event": 1}
     assert not loaded.clean
     (tmp_path / "bad.pfw").write_text("[\n" + lines[0] + "\n" + lines[1])
-    script = ROOT / "tests" / "perfetto" / "importer.py"
+    script = ROOT / "tests" / "support" / "perfetto_importer.py"
     done = subprocess.run(
         [sys.executable, script, tmp_path / "bad.pfw"], capture_output=True, text=True, check=False
     )

@@ -240,10 +240,10 @@ def test_an_aot_eager_that_ignores_compilers_records_its_operations(tmp_path: Pa
 PATHS = """
 import json
 from types import SimpleNamespace
-from dftracer.python import _fx
+from dftracer.python.torch import _graphs
 
 def path(text):
-    return _fx._module_path(SimpleNamespace(meta={"nn_module_stack": {"key": (text, None)}}))
+    return _graphs._module_path(SimpleNamespace(meta={"nn_module_stack": {"key": (text, None)}}))
 
 # As PyTorch 2.13 writes them, and as 2.5 does.
 texts = ["L['self'].layers.0", "L['self']._modules['layers']._modules['0']", "L['self']"]

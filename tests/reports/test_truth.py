@@ -67,8 +67,8 @@ def test_percentiles_of_report_and_stats_are_right_to_what_is_said(tmp_path: Pat
         assert abs(read[f"{name}_ns"] - exact) <= exact / 64
         assert abs(getattr(stats, name) - exact) <= exact / 64
     texts = [column.meaning for schema in SCHEMAS.values() for column in schema.columns]
-    assert {text for words in texts for text in re.findall(r"right to [0-9.]+ %", words)} == {
-        "right to 1.6 %"
+    assert {text for words in texts for text in re.findall(r"accurate to [0-9.]+ %", words)} == {
+        "accurate to 1.6 %"
     }
 
 

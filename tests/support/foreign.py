@@ -32,7 +32,7 @@ from support.intercept import Event
 from support.limits import HANG
 from support.run import environment
 
-SCRIPTS = ROOT / "tests" / "programs" / "scripts"
+SCRIPTS = ROOT / "tests" / "foreign" / "scripts"
 
 
 def _result(event: Event) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 AI = EXAMPLES / "ai"
 NEEDS_NUMPY = ("data_item", "dataloader_fetch")
 HINT = re.compile(
-    r"dftracer: disable\(\) does not reach [^\n]*@ai\.checkpoint\.init\(\.\.\.\)[^\n]*\n"
+    r"dftracer: disable\(\) does not affect [^\n]*@ai\.checkpoint\.init\(\.\.\.\)[^\n]*\n"
 )
 
 VOCABULARY = {
