@@ -8,6 +8,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,9 +34,15 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test with `long(keep=n)`, the first n cases are not long."""
+    """Marks the tests of long_tests.txt. Of a test with `long(keep=n)`, the first n cases are not
+    long."""
     cases: Counter[str] = Counter()
+    lines = Path(__file__).with_name("long_tests.txt").read_text(encoding="utf-8").splitlines()
+    listed = {line for line in lines if not line.startswith("#")}
     for item in items:
+        if item.nodeid in listed or item.nodeid.partition("[")[0] in listed:
+            item.add_marker(pytest.mark.long)
+            continue
         mark = item.get_closest_marker("long")
         keep = mark.kwargs.get("keep", 0) if mark else 0
         test = item.nodeid.partition("[")[0]

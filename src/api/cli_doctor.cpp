@@ -19,7 +19,7 @@ DFT_EXPORT int dftracer_doctor_counter() {
 
 // The lines that a traced process would print about its settings, as many as fit.
 DFT_EXPORT void dftracer_doctor_settings(char* out, std::size_t room) {
-  struct Lines {
+  struct LineBuffer {
     char* at;
     char* end;
   } lines{out, out + room};
@@ -27,7 +27,7 @@ DFT_EXPORT void dftracer_doctor_settings(char* out, std::size_t room) {
   dft::session::read_config(
       {environ, ::getauxval(AT_SECURE) != 0},
       [](void* context, const char* line) {
-        auto& to = *static_cast<Lines*>(context);
+        auto& to = *static_cast<LineBuffer*>(context);
         const std::size_t length = std::strlen(line);
         if (static_cast<std::size_t>(to.end - to.at) < length + 2) return;
         std::memcpy(to.at, line, length);

@@ -15,15 +15,15 @@ namespace {
 // Finds a path's File by a 64-bit key, in sets of four entries, one cache line each, or in the
 // neighboring set. An entry is two words whose exclusive-or is the key: a torn one matches nothing,
 // so that neither side needs a lock. An evicted entry costs a second FH record, nothing else.
-struct Entry {
+struct PathEntry {
   std::atomic<std::uint64_t> check;
   std::atomic<std::uint64_t> file;
 };
 constexpr std::uint64_t kWays = 4;
 struct alignas(64) Set {
-  Entry entry[kWays];
+  PathEntry entry[kWays];
 };
-struct Table {
+struct PathTable {
   std::uint64_t mask;  // sets less one
   std::uint64_t used;
   Set* sets;
@@ -42,7 +42,7 @@ constexpr std::size_t kMostRead =
     4096;  // of a path that is given to the kernel, which reads no more
 
 Lock g_lock;  // of all below but the atomics
-std::atomic<Table*> g_table{nullptr};
+std::atomic<PathTable*> g_table{nullptr};
 std::atomic<const Filter*> g_filter{nullptr};
 std::atomic<File*> g_cwd{nullptr};
 char* g_arena = nullptr;
@@ -77,11 +77,11 @@ std::uint64_t key_of(std::uint64_t seed, const char* text, std::size_t n) {
   return mix(h, 0x1d8e4e27c47d124fu) | 1;
 }
 
-File* find(const Table* table, std::uint64_t key) {
+File* find(const PathTable* table, std::uint64_t key) {
   if (table == nullptr) return nullptr;
   const std::uint64_t first = (key >> 20) & table->mask;
   for (const std::uint64_t index : {first, first ^ 1}) {
-    for (const Entry& entry : table->sets[index].entry) {
+    for (const PathEntry& entry : table->sets[index].entry) {
       const std::uint64_t file = entry.file.load(std::memory_order_acquire);
       if ((entry.check.load(std::memory_order_relaxed) ^ file) == key && file != 0)
         return reinterpret_cast<File*>(file);
@@ -90,11 +90,11 @@ File* find(const Table* table, std::uint64_t key) {
   return nullptr;
 }
 
-void place(Table& table, std::uint64_t key, std::uint64_t file) {
+void place(PathTable& table, std::uint64_t key, std::uint64_t file) {
   const std::uint64_t first = (key >> 20) & table.mask;
-  Entry* to = nullptr;
+  PathEntry* to = nullptr;
   for (const std::uint64_t index : {first, first ^ 1}) {
-    for (Entry& entry : table.sets[index].entry) {
+    for (PathEntry& entry : table.sets[index].entry) {
       if (to == nullptr && entry.file.load(std::memory_order_relaxed) == 0) to = &entry;
     }
   }
@@ -107,11 +107,11 @@ void place(Table& table, std::uint64_t key, std::uint64_t file) {
   to->file.store(file, std::memory_order_release);
 }
 
-Table* new_table(std::uint64_t sets) {
+PathTable* new_table(std::uint64_t sets) {
   const std::size_t size = sizeof(Set) + sets * sizeof(Set);
   auto* memory = static_cast<std::byte*>(sys::map_private(size));
   if (memory == nullptr) return nullptr;
-  auto* table = reinterpret_cast<Table*>(memory);
+  auto* table = reinterpret_cast<PathTable*>(memory);
   table->mask = sets - 1;
   table->used = 0;
   table->sets = reinterpret_cast<Set*>(memory + sizeof(Set));
@@ -120,13 +120,13 @@ Table* new_table(std::uint64_t sets) {
 
 // The old table stays: a signal handler or a thread may be in the middle of a lookup.
 void grow() {
-  Table* old = g_table.load();
+  PathTable* old = g_table.load();
   const std::uint64_t sets = old->mask + 1;
   if (old->used < sets * kWays / 2 || sets >= kMostSets) return;
-  Table* fresh = new_table(sets * kGrowth < kMostSets ? sets * kGrowth : kMostSets);
+  PathTable* fresh = new_table(sets * kGrowth < kMostSets ? sets * kGrowth : kMostSets);
   if (fresh == nullptr) return;
   for (std::uint64_t i = 0; i < sets; ++i) {
-    for (const Entry& entry : old->sets[i].entry) {
+    for (const PathEntry& entry : old->sets[i].entry) {
       const std::uint64_t file = entry.file.load();
       if (file != 0) place(*fresh, entry.check.load() ^ file, file);
     }
@@ -172,7 +172,7 @@ File* make(std::string_view path, bool keeps_path) {
 
 File* intern(std::string_view path) {
   const std::uint64_t key = key_of(0, path.data(), path.size());
-  Table* table = g_table.load();
+  PathTable* table = g_table.load();
   if (table == nullptr) return crowd();
   if (File* known = find(table, key)) return known;
   File* file = make(path, true);
@@ -240,7 +240,7 @@ const File* base_of(int directory) {
     if (base == nullptr) return &g_nameless;
   }
   const std::uint64_t key = key_of(base != nullptr ? base->key : 0, path.data(), path.size());
-  Table* table = g_table.load();
+  PathTable* table = g_table.load();
   if (table == nullptr) return crowd();
   if (File* known = find(table, key)) return known;
   File* file = make(build(base, directory, path), true);
@@ -377,7 +377,7 @@ void forget_cwd() noexcept {
 bool set_filter(const Filter* filter) noexcept {
   SlowPath slow;
   Locked locked(g_lock);
-  Table* table = new_table(kFirstSets);
+  PathTable* table = new_table(kFirstSets);
   if (table == nullptr) return false;
   g_filter.store(filter);
   g_nameless.traced = filter->admits_unknown();

@@ -109,7 +109,7 @@ void exchange(const Object& object, ElfW(Addr) slot, const Ways& ways, bool patc
 }
 
 // What one look at all objects is to do, and what it finds.
-struct Walk {
+struct PatchWalk {
   bool patching;
   Which which;
   ElfW(Addr) own;
@@ -118,7 +118,7 @@ struct Walk {
   std::bitset<kRows> unknown;  // imported, and the real function is not known
 };
 
-void walk(const Object& object, SpaceNumber space, Walk& what) {
+void walk(const Object& object, SpaceNumber space, PatchWalk& what) {
   for (int table = 0; table < 2; ++table) {
     for (std::size_t i = 0; object.tables[table] != nullptr && i < object.sizes[table]; ++i) {
       const ElfW(Rela) & entry = object.tables[table][i];
@@ -138,13 +138,13 @@ void walk(const Object& object, SpaceNumber space, Walk& what) {
   }
 }
 
-void look_at(const Object& object, SpaceNumber space, Walk& what) {
+void look_at(const Object& object, SpaceNumber space, PatchWalk& what) {
   if (what.own >= object.begin && what.own < object.end) return;
   if (space != 0 && object.is_called("libdftracer_core.so")) return;  // has its own state
   walk(object, space, what);
 }
 
-void look_at_others(Walk& what) {
+void look_at_others(PatchWalk& what) {
   meet_others();
   for (SpaceNumber space = 1; space <= kMostOthers; ++space) {
     for (const link_map* map = other_objects(space); map != nullptr; map = map->l_next) {
@@ -155,7 +155,7 @@ void look_at_others(Walk& what) {
 }
 
 int visit(dl_phdr_info* info, std::size_t, void* data) {
-  auto& what = *static_cast<Walk*>(data);
+  auto& what = *static_cast<PatchWalk*>(data);
   if (!what.others_seen) {  // while the loader is locked
     what.others_seen = true;
     look_at_others(what);
@@ -169,8 +169,9 @@ int visit(dl_phdr_info* info, std::size_t, void* data) {
 
 std::bitset<kRows> each_object(bool patching, Which which) {
   index_rows();
-  Walk what{patching, which, reinterpret_cast<ElfW(Addr)>(&g_rows), ::getauxval(AT_SYSINFO_EHDR),
-            false,    {}};
+  PatchWalk what{
+      patching, which, reinterpret_cast<ElfW(Addr)>(&g_rows), ::getauxval(AT_SYSINFO_EHDR),
+      false,    {}};
   ::dl_iterate_phdr(visit, &what);
   return what.unknown;
 }

@@ -225,52 +225,54 @@ DFT_POPEN(_IO_popen)
 
 namespace {
 
-using Environment = char* const*;
+using ExecEnvironment = char* const*;
 
 // The process's own environment, unless the call passes another.
-int exec_path(const char* path, char* const* argv, Environment instead) {
+int exec_path(const char* path, char* const* argv, ExecEnvironment instead) {
   if (instead == nullptr) return real<int(const char*, char* const*)>(Row::execv)(path, argv);
-  return real<int(const char*, char* const*, Environment)>(Row::execve)(path, argv, instead);
+  return real<int(const char*, char* const*, ExecEnvironment)>(Row::execve)(path, argv, instead);
 }
-int exec_name(const char* name, char* const* argv, Environment instead) {
+int exec_name(const char* name, char* const* argv, ExecEnvironment instead) {
   if (instead == nullptr) return real<int(const char*, char* const*)>(Row::execvp)(name, argv);
-  return real<int(const char*, char* const*, Environment)>(Row::execvpe)(name, argv, instead);
+  return real<int(const char*, char* const*, ExecEnvironment)>(Row::execvpe)(name, argv, instead);
 }
 
 }  // namespace
 
 extern "C" int DFT_WRAPPER(execve)(const char* path, char* const argv[], char* const envp[]) {
-  return exec_call<Row::execve>(path, false, envp, [&](Environment instead) {
-    return real<int(const char*, char* const*, Environment)>(Row::execve)(
+  return exec_call<Row::execve>(path, false, envp, [&](ExecEnvironment instead) {
+    return real<int(const char*, char* const*, ExecEnvironment)>(Row::execve)(
         path, argv, instead != nullptr ? instead : envp);
   });
 }
 extern "C" int DFT_WRAPPER(execv)(const char* path, char* const argv[]) {
-  return exec_call<Row::execv>(path, false, environ,
-                               [&](Environment instead) { return exec_path(path, argv, instead); });
+  return exec_call<Row::execv>(path, false, environ, [&](ExecEnvironment instead) {
+    return exec_path(path, argv, instead);
+  });
 }
 extern "C" int DFT_WRAPPER(execvp)(const char* path, char* const argv[]) {
   return exec_call<Row::execvp>(
-      path, true, environ, [&](Environment instead) { return exec_name(path, argv, instead); });
+      path, true, environ, [&](ExecEnvironment instead) { return exec_name(path, argv, instead); });
 }
 extern "C" int DFT_WRAPPER(execvpe)(const char* path, char* const argv[], char* const envp[]) {
-  return exec_call<Row::execvpe>(path, true, envp, [&](Environment instead) {
-    return real<int(const char*, char* const*, Environment)>(Row::execvpe)(
+  return exec_call<Row::execvpe>(path, true, envp, [&](ExecEnvironment instead) {
+    return real<int(const char*, char* const*, ExecEnvironment)>(Row::execvpe)(
         path, argv, instead != nullptr ? instead : envp);
   });
 }
 extern "C" int DFT_WRAPPER(execl)(const char* path, const char* first, ...) {
   DFT_COLLECT(first, argv);
   va_end(list);
-  return exec_call<Row::execl>(path, false, environ,
-                               [&](Environment instead) { return exec_path(path, argv, instead); });
+  return exec_call<Row::execl>(path, false, environ, [&](ExecEnvironment instead) {
+    return exec_path(path, argv, instead);
+  });
 }
 extern "C" int DFT_WRAPPER(execle)(const char* path, const char* first, ...) {
   DFT_COLLECT(first, argv);
   char** envp = va_arg(list, char**);
   va_end(list);
-  return exec_call<Row::execle>(path, false, envp, [&](Environment instead) {
-    return real<int(const char*, char* const*, Environment)>(Row::execve)(
+  return exec_call<Row::execle>(path, false, envp, [&](ExecEnvironment instead) {
+    return real<int(const char*, char* const*, ExecEnvironment)>(Row::execve)(
         path, argv, instead != nullptr ? instead : envp);
   });
 }
@@ -278,7 +280,7 @@ extern "C" int DFT_WRAPPER(execlp)(const char* path, const char* first, ...) {
   DFT_COLLECT(first, argv);
   va_end(list);
   return exec_call<Row::execlp>(
-      path, true, environ, [&](Environment instead) { return exec_name(path, argv, instead); });
+      path, true, environ, [&](ExecEnvironment instead) { return exec_name(path, argv, instead); });
 }
 extern "C" int DFT_WRAPPER(fexecve)(int fd, char* const argv[], char* const envp[]) {
   dft::buffer::ThreadState* t = watch(Category::POSIX);

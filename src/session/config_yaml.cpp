@@ -27,9 +27,10 @@ bool is_null(const yaml_event_t& event) {
   return text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL";
 }
 
-class Walk {
+class YamlWalk {
  public:
-  Walk(Config& config, std::string_view text, const char* file_name, Report report, void* context)
+  YamlWalk(Config& config, std::string_view text, const char* file_name, Report report,
+           void* context)
       : config_(config),
         file_name_(visible_path(file_name)),
         lines_(report, context),
@@ -38,9 +39,9 @@ class Walk {
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
                                  text.size());
   }
-  Walk(const Walk&) = delete;
-  Walk& operator=(const Walk&) = delete;
-  ~Walk() {
+  YamlWalk(const YamlWalk&) = delete;
+  YamlWalk& operator=(const YamlWalk&) = delete;
+  ~YamlWalk() {
     yaml_event_delete(&event_);
     yaml_parser_delete(&parser_);
   }
@@ -231,7 +232,7 @@ class Walk {
 void apply_yaml(Config& config, std::string_view text, const char* file_name, Report report,
                 void* context) {
   if (text.empty()) return;  // libyaml asserts that there is a text
-  Walk(config, text, file_name, report, context).run();
+  YamlWalk(config, text, file_name, report, context).run();
 }
 
 }  // namespace dft::session

@@ -106,9 +106,9 @@ void name_program(std::string_view words, ProcessFacts& facts) {
   copy_to(facts.label, contains(first, "python") && !script.name().empty() ? script.name() : first);
 }
 
-class Lines {
+class PreambleLines {
  public:
-  Lines(const Preamble& what, sink::MmapBuffer& out) : what_(what), out_(out) {
+  PreambleLines(const Preamble& what, sink::MmapBuffer& out) : what_(what), out_(out) {
     format::write_hex16(host_, what.host_hash);
   }
 
@@ -186,7 +186,7 @@ void write_date(char (&to)[64], std::int64_t seconds) {
                 static_cast<long long>(year));
 }
 
-void write_affinity(Lines& lines, std::uint64_t id) {
+void write_affinity(PreambleLines& lines, std::uint64_t id) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return;
@@ -224,7 +224,7 @@ void gather(ProcessFacts& facts, bool mask) noexcept {
 }
 
 std::uint64_t write_preamble(const Preamble& what, sink::MmapBuffer& out) noexcept {
-  Lines lines(what, out);
+  PreambleLines lines(what, out);
   const auto pid = what.owner->pid;
   const std::uint64_t id = what.first_id;
   std::uint64_t extra = what.extra_id;

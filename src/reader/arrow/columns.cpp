@@ -266,7 +266,7 @@ void BatchMaker::path_column(Column column, const JsonField* path, std::int32_t 
 
 // A copy is a transfer of two files, and only the first one's place has a column.
 void BatchMaker::note_transfer(const Event& event, const Call& call, std::int32_t path,
-                               std::int32_t other, const Moved& moved) {
+                               std::int32_t other, const MovedBytes& moved) {
   const auto bytes = static_cast<std::int64_t>(std::max(moved.read, moved.written));
   if (moved.known && bytes == 0) return;
   std::int64_t offset = kUnknown;
@@ -411,7 +411,7 @@ void BatchMaker::add(const Event& event) {
     bool fresh = false;
     Call& call = calls_.row(calls_.find(event.name.raw, event.category.raw, 0, fresh));
     if (fresh) call = call_of(event.category.raw, event.name.raw);
-    const Moved moved = moved_bytes(call, event.args);
+    const MovedBytes moved = moved_bytes(call, event.args);
     const auto amount = [&](Column column, bool there, std::uint64_t value) {
       constexpr std::uint64_t kMost = INT64_MAX;
       number(column, there && moved.known, static_cast<std::int64_t>(std::min(value, kMost)));

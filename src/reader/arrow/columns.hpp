@@ -117,7 +117,7 @@ class BatchMaker {
   std::int32_t path_of(const Event& event, const JsonField& path);
   void path_column(Column column, const JsonField* path, std::int32_t index);
   void note_transfer(const Event& event, const Call& call, std::int32_t path, std::int32_t other,
-                     const Moved& moved);
+                     const MovedBytes& moved);
   void note_call(const Event& event, Role role, std::int32_t path);
   [[nodiscard]] int slot(Column column) const { return slots_[static_cast<std::size_t>(column)]; }
   std::int32_t word_index(Column column, TextMap<NoValue>& table, std::string_view raw,

@@ -44,7 +44,7 @@ void Plan::head_of(const MergedProcess& process, std::string& out, std::uint32_t
   });
   std::set<std::string> threads;
   for (const Fragment* one : sorted) {
-    const ProcessFacts& facts = one->facts;
+    const SurveyedProcess& facts = one->facts;
     open_record(out, kProcessRecord, process.pid, process.pid);
     out += "\"name\":\"";
     append_escaped(out, process.name);

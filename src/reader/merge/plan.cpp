@@ -31,7 +31,7 @@ std::string identity(const std::string& source, bool keyed, const ProcessId& pid
   return 't' + source + '\n' + text_of(pid) + '\n' + host;
 }
 
-bool overlap(const ProcessFacts& a, const ProcessFacts& b) {
+bool overlap(const SurveyedProcess& a, const SurveyedProcess& b) {
   return a.timed && b.timed && a.first <= b.last && b.first <= a.last;
 }
 
@@ -129,10 +129,10 @@ void Plan::collect(const Survey& survey, const std::vector<std::shared_ptr<InFil
     const std::string source = hex(digest);
     std::map<ProcessId, std::vector<const Unit*>> by_pid;
     for (const Unit* unit : units[index]) by_pid[unit->pid].push_back(unit);
-    std::map<Fragment*, ProcessFacts> here;
+    std::map<Fragment*, SurveyedProcess> here;
     for (const Unit* unit : units[index]) {
       Treatment treatment;
-      ProcessFacts facts = unit->facts;
+      SurveyedProcess facts = unit->facts;
       const auto known = survey.strings.find(facts.program);
       if (known != survey.strings.end()) facts.program = known->second;
       facts.program = facts.program.substr(facts.program.rfind('/') + 1);
@@ -276,7 +276,7 @@ void Plan::name() {
     std::string program;
     std::string label;
     for (const Fragment* one : process.fragments) {
-      const ProcessFacts& facts = one->facts;
+      const SurveyedProcess& facts = one->facts;
       if (facts.parent >= 0 && known.count({facts.run, one->host_name, facts.parent}) != 0) {
         process.child = true;
       }

@@ -21,7 +21,7 @@ struct Fragment {
   ProcessId pid;
   std::string host;       // as the records have it
   std::string host_name;  // what it is called
-  ProcessFacts facts;
+  SurveyedProcess facts;
   MergedProcess* process = nullptr;
   // Another tracer's view of a process that is here already. Its spans would cross the others on
   // their threads' rows, as the two do not time alike: they have rows of their own.

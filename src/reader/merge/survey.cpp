@@ -94,13 +94,13 @@ void Collectives::add(const Collectives& other) {
 }
 void Collectives::sort() { std::sort(first.begin(), first.end()); }
 
-void ProcessFacts::time(std::int64_t from, std::int64_t to) {
+void SurveyedProcess::time(std::int64_t from, std::int64_t to) {
   first = timed ? std::min(first, from) : from;
   last = timed ? std::max(last, to) : to;
   timed = true;
 }
 
-void ProcessFacts::shift(std::int64_t nanoseconds) {
+void SurveyedProcess::shift(std::int64_t nanoseconds) {
   first += nanoseconds;
   last += nanoseconds;
   for (auto& [name, rounds] : collectives) {
@@ -111,7 +111,7 @@ void ProcessFacts::shift(std::int64_t nanoseconds) {
   }
 }
 
-void ProcessFacts::add(const ProcessFacts& other) {
+void SurveyedProcess::add(const SurveyedProcess& other) {
   records += other.records;
   events += other.events;
   starts += other.starts;
@@ -253,7 +253,7 @@ void Survey::add(const Event& event, const InFile& file) {
     return;
   }
   Unit& unit = unit_of(event, file);
-  ProcessFacts& facts = unit.facts;
+  SurveyedProcess& facts = unit.facts;
   ++facts.records;
   // Traces that name their processes need no other identity.
   if (!file.ours && !file.merged) facts.digest += hash_text(event.line, 0);
@@ -296,7 +296,7 @@ void Survey::own(const Event& event, Unit& unit) {
     return clean(
         plain_text(field->value, field->kind == JsonKind::kEscaped, event.valid_utf8, scratch_));
   };
-  ProcessFacts& facts = unit.facts;
+  SurveyedProcess& facts = unit.facts;
   if (name == "start") {
     ++facts.starts;
     keep_smaller(facts.key, text("proc"));

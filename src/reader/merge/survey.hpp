@@ -43,7 +43,7 @@ struct Collectives {
 };
 
 // What is known of the records of one process in one file. Adding is associative.
-struct ProcessFacts {
+struct SurveyedProcess {
   std::uint64_t records = 0;
   std::uint64_t events = 0;
   std::uint64_t starts = 0;
@@ -63,7 +63,7 @@ struct ProcessFacts {
 
   void time(std::int64_t from, std::int64_t to);
   void shift(std::int64_t nanoseconds);
-  void add(const ProcessFacts& other);
+  void add(const SurveyedProcess& other);
 };
 
 struct Unit {
@@ -71,7 +71,7 @@ struct Unit {
   ProcessId pid;
   std::string host;  // hash or name, as the records have it; empty if they name none
   std::string mark;  // of records in a merged file
-  ProcessFacts facts;
+  SurveyedProcess facts;
 };
 
 // What a record MP says.
@@ -83,7 +83,7 @@ struct MergeRecord {
   ProcessId pid;
   std::string host;
   std::int64_t shift_us = 0;  // was taken from every ts
-  ProcessFacts facts;         // rank, run, names, labels
+  SurveyedProcess facts;      // rank, run, names, labels
 };
 
 class Survey {

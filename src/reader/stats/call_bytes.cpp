@@ -63,7 +63,7 @@ std::int64_t length_of(Measure measure, const Lengths& lengths) {
 
 }  // namespace
 
-Moved moved_bytes(const Call& call, std::span<const JsonField> args) {
+MovedBytes moved_bytes(const Call& call, std::span<const JsonField> args) {
   if (!moves(call.role)) return {};
   const Lengths lengths = lengths_of(args);
   if (lengths.failed) return {};

@@ -16,12 +16,12 @@ using format::Measure;
 using format::Role;
 
 // Bytes that the call with these arguments moved: none if it failed.
-struct Moved {
+struct MovedBytes {
   std::uint64_t read = 0;
   std::uint64_t written = 0;
   bool known = true;
 };
-Moved moved_bytes(const Call& call, std::span<const JsonField> args);
+MovedBytes moved_bytes(const Call& call, std::span<const JsonField> args);
 // Bytes of a file that the call of role kMap made part of the program's memory.
 std::uint64_t mapped_bytes(std::span<const JsonField> args);
 

@@ -65,7 +65,7 @@ void add_bytes(std::uint64_t read, std::uint64_t written, CallTotals& row, Proce
   add_saturated(process.bytes.written, written);
 }
 
-Bytes bytes_of(const Call& call, const Moved& moved, std::uint64_t calls) {
+Bytes bytes_of(const Call& call, const MovedBytes& moved, std::uint64_t calls) {
   if (moved.known) return {moved.read, moved.written, 0, 0};
   return {0, 0, reads(call.role) ? calls : 0, writes(call.role) ? calls : 0};
 }
@@ -234,7 +234,7 @@ void Stats::add_event(const Event& event, ProcessRow& process, std::uint32_t fil
   Bytes bytes;
   const Call& call = counted.call;
   if (moves(call.role)) {
-    Moved moved;
+    MovedBytes moved;
     if (!event.brief) {
       moved = moved_bytes(call, event.args);
     } else if (call.measure == Measure::kRet && event.args.size() == 2) {
