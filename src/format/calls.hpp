@@ -111,9 +111,8 @@ inline constexpr std::size_t kCallCount = [] {
 inline constexpr auto kCalls = [] {
   auto rows = std::to_array(kRowsOfCalls);
   std::sort(rows.begin(), rows.end(), is_before);
-  std::unique(rows.begin(), rows.end());
   std::array<Call, kCallCount> calls;
-  std::copy_n(rows.begin(), kCallCount, calls.begin());
+  std::unique_copy(rows.begin(), rows.end(), calls.begin());
   return calls;
 }();
 // Rows that are shown alike must do the same.
