@@ -85,8 +85,9 @@ comma := ,
 test: bootstrap-test build test-unit test-python ## Build, and test every capability in ten minutes
 	$(call say,all tests passed)
 
-# The other programs' own suites (test-trainers, test-dlio, test-cpython, test-pythons) take longer than CI allows.
-MORE_TESTS := test-asan test-tsan fuzz test-long test-foreign
+# Servers, and other programs' own suites, have targets of their own: test-foreign, test-trainers, test-dlio,
+# test-cpython and test-pythons install packages and together take longer than CI allows.
+MORE_TESTS := test-asan test-tsan fuzz test-long
 .PHONY: test-all
 test-all: $(MORE_TESTS) ## The rest: sanitizers, fuzzing, long tests, other programs
 	$(call say,all further tests passed)
