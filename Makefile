@@ -23,6 +23,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 ifndef CMAKE_CXX_COMPILER_LAUNCHER
 export CMAKE_CXX_COMPILER_LAUNCHER = $(shell command -v ccache)
 export CCACHE_DIR ?= $(CURDIR)/$(BUILD)/ccache
+# Paths relative to the clone, so that build directories of one depth share objects with debug information.
+export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 endif
 # A developer's shell may carry a traced session's settings; a build or a test must not inherit them.
