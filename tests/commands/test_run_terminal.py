@@ -110,13 +110,40 @@ def test_a_program_killed_by_interrupt_ends_the_loop_around_it(shell: Terminal) 
 
 
 def test_stop_and_continue(shell: Terminal) -> None:
+    """Both used to stop by the key; one that was continued late took it for a second stop."""
     shell.type(f"{RUN} cat; echo sta''tus $?\n")
+    for n in range(8):
+        shell.type(f"line {n}\n")
+        shell.until(f"line {n}\n")
+        shell.type("\x1a")
+        shell.until("Stopped")
+        shell.type("jobs; echo jobs-e''nd\n")
+        assert "Stopped" in shell.until("jobs-end\n")
+        shell.type("fg\n")
+        shell.until("cat")
+    shell.type("last\n")
+    shell.until("last\n")
+    shell.type("\x04")
+    shell.until("dftracer: next")
+
+
+def test_a_program_that_ignores_the_key_goes_on(shell: Terminal) -> None:
+    shell.type(f"{RUN} sh -c \"trap '' TSTP; echo re''ady; cat\"; echo stat''us $?\n")
+    shell.until("ready\n")
+    shell.type("\x1a")
+    shell.type("still here\n")
+    shell.until("still here\n")
+    shell.type("\x04")
+    assert "Stopped" not in shell.until("status 0\n")
+
+
+def test_a_stop_sent_to_the_command_stops_the_program(tmp_path: Path, shell: Terminal) -> None:
+    shell.type(f"{RUN} sh -c 'echo $PPID > pid; exec cat'; echo sta''tus $?\n")
     shell.type("one\n")
     shell.until("one\n")
-    shell.type("\x1a")
+    command = int((tmp_path / "pid").read_text())
+    os.kill(command, signal.SIGTSTP)
     shell.until("Stopped")
-    shell.type("jobs; echo jobs-e''nd\n")
-    assert "Stopped" in shell.until("jobs-end\n")
     shell.type("fg\n")
     shell.until("cat")
     shell.type("two\n")

@@ -28,6 +28,8 @@ _PASSED_ON = {
     signal.SIGPWR,
     signal.SIGXCPU,
 }
+# They stop us only when the child has stopped: the shell then sees one job that stops once.
+_STOPPING = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 # Python ignores these for itself; the child gets the default action back.
 _IGNORED_BY_PYTHON = [signal.SIGPIPE, signal.SIGXFSZ]
 _FROM_KERNEL = 0x80  # SI_KERNEL: a key of the terminal
@@ -62,7 +64,7 @@ class Status:
 
 class Child:
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        self._watched = {*_PASSED_ON, signal.SIGCHLD}
+        self._watched = {*_PASSED_ON, *_STOPPING, signal.SIGCHLD}
         # From here on signals are blocked, so that none is lost between start and wait.
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._watched)
         try:
@@ -101,19 +103,26 @@ class Child:
             signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     def _wait(self) -> Status:
+        stopped = False
         while True:
             try:
-                pid, status = os.waitpid(self._pid, os.WNOHANG | os.WUNTRACED)
+                pid, status = os.waitpid(self._pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             except ChildProcessError:  # SIGCHLD was ignored when we started: the status is lost
                 return Status(0)
-            if pid != 0 and not os.WIFSTOPPED(status):
+            if pid == 0 and stopped:
+                # Continued, and the child not. A shell continues the whole group; others only us.
+                os.kill(self._pid, signal.SIGCONT)
+                stopped = False
+            elif pid == 0:
+                info = signal.sigwaitinfo(self._watched)
+                if info.si_signo != signal.SIGCHLD:
+                    self._pass_on(info)
+            elif os.WIFSTOPPED(status):
+                stopped = self._stop_too()
+            elif os.WIFCONTINUED(status):
+                stopped = False
+            else:
                 return Status(status)
-            if pid != 0:
-                self._stop_too()
-                continue
-            info = signal.sigwaitinfo(self._watched)
-            if info.si_signo != signal.SIGCHLD:
-                self._pass_on(info)
 
     def _pass_on(self, info: signal.struct_siginfo) -> None:
         if info.si_code == _FROM_KERNEL or self._is_kin(info.si_pid):
@@ -131,16 +140,12 @@ class Child:
             pid = _parent_of(pid)
         return False
 
-    def _stop_too(self) -> None:
-        """If the child stopped by itself, stop as well; a key of the terminal stops both of us."""
-        # A key stops and continues both of us, and we may see its stop a moment late.
-        signal.sigtimedwait([signal.SIGCHLD], 0.02)
+    def _stop_too(self) -> bool:
+        """The child has stopped, by a key or by itself: stop as well, so that the shell sees it."""
         if _state_of(self._pid) != "T":
-            return
+            return False
         os.kill(os.getpid(), signal.SIGSTOP)
-        # Continued. A shell continues the whole group; others may continue only us.
-        if _state_of(self._pid) == "T":
-            os.kill(self._pid, signal.SIGCONT)
+        return True
 
 
 def _explain(program: str, error: OSError) -> CannotStart:
