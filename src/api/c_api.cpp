@@ -48,7 +48,7 @@ Ids look_up(const char* name, const char* category) {
 
 // A site holds both ids in one word, so that threads that fill it concurrently agree.
 std::uint64_t word_of(const dftracer_site* site) {
-  return site != nullptr ? __atomic_load_n(&site->opaque, __ATOMIC_RELAXED) : 0;
+  return site != nullptr ? __atomic_load_n(&site->opaque, __ATOMIC_ACQUIRE) : 0;
 }
 
 Ids resolve(dftracer_site* site, const char* name, const char* category) {
@@ -57,7 +57,7 @@ Ids resolve(dftracer_site* site, const char* name, const char* category) {
   }
   const Ids ids = look_up(name, category);
   if (site != nullptr && ids.name != 0 && ids.category != 0) {
-    __atomic_store_n(&site->opaque, ids.name | std::uint64_t{ids.category} << 32, __ATOMIC_RELAXED);
+    __atomic_store_n(&site->opaque, ids.name | std::uint64_t{ids.category} << 32, __ATOMIC_RELEASE);
   }
   return ids;
 }
@@ -70,7 +70,7 @@ std::uint32_t key_id(Draft& draft, dftracer_site* site, const char* key) {
   if (id == 0) {
     draft.put_bytes(0, ArgType::kInlineKey, text);
   } else if (site != nullptr) {
-    __atomic_store_n(&site->opaque, std::uint64_t{id}, __ATOMIC_RELAXED);
+    __atomic_store_n(&site->opaque, std::uint64_t{id}, __ATOMIC_RELEASE);
   }
   return id;
 }

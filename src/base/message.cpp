@@ -7,6 +7,9 @@
 #include "base/lock.hpp"
 #include "base/signals.hpp"
 
+// Weak: glibc has it from 2.32 on, and the library promises to load with older ones.
+extern "C" const char* strerrordesc_np(int) noexcept __attribute__((weak));
+
 namespace dft {
 namespace {
 char g_path[4096];
@@ -100,8 +103,13 @@ void say(const char* format, ...) noexcept {
 }
 
 const char* reason(int negative_errno) noexcept {
-  const char* text = strerrordesc_np(-negative_errno);
-  return text != nullptr ? text : "unknown error";
+  if (&strerrordesc_np != nullptr) {
+    const char* text = strerrordesc_np(-negative_errno);
+    return text != nullptr ? text : "unknown error";
+  }
+  // Second choice, because it translates, which may take a lock.
+  static thread_local char buffer[64];
+  return strerror_r(-negative_errno, buffer, sizeof buffer);
 }
 
 }  // namespace dft

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -42,8 +43,13 @@ class KeepErrno {
 };
 
 // Not libc's syscall(), which we intercept and which sets errno.
-#if defined(__x86_64__) && \
-    !defined(__clang_analyzer__)  // which cannot see what a system call fills
+#if defined(__clang_analyzer__)  // cannot see what a system call fills
+inline long raw(long number, long a, long b, long c, long d, long e, long f) {
+  KeepErrno keep;
+  const long result = ::syscall(number, a, b, c, d, e, f);
+  return result == -1 ? -errno : result;
+}
+#elif defined(__x86_64__)
 inline long raw(long number, long a, long b, long c, long d, long e, long f) {
   register long r10 asm("r10") = d;
   register long r8 asm("r8") = e;
@@ -55,13 +61,34 @@ inline long raw(long number, long a, long b, long c, long d, long e, long f) {
                : "rcx", "r11", "memory");
   return result;
 }
-#else
+#elif defined(__aarch64__)
 inline long raw(long number, long a, long b, long c, long d, long e, long f) {
-  KeepErrno keep;
-  const long result = ::syscall(number, a, b, c, d, e, f);
-  return result == -1 ? -errno : result;
+  register long x8 asm("x8") = number;
+  register long x0 asm("x0") = a;
+  register long x1 asm("x1") = b;
+  register long x2 asm("x2") = c;
+  register long x3 asm("x3") = d;
+  register long x4 asm("x4") = e;
+  register long x5 asm("x5") = f;
+  asm volatile("svc #0"
+               : "+r"(x0)
+               : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+               : "memory", "cc");
+  return x0;
 }
+#else
+#error "system calls of this architecture are not known"
 #endif
+
+// Of the machine: 4, 16 or 64 KiB on aarch64. Mappings, and what mprotect() changes, are whole
+// pages of this size.
+inline std::size_t page_size() {
+#if defined(__x86_64__)
+  return 4096;
+#else
+  return ::getauxval(AT_PAGESZ);
+#endif
+}
 
 template <class T>
 inline long word(T value) {

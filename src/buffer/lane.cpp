@@ -23,7 +23,6 @@ std::atomic<std::uint32_t> g_epoch{1};
 std::uint64_t g_no_stack[kStackDepth];
 static_assert(sizeof g_no_stack == kPage);
 std::atomic<bool> g_have_key{false};
-std::atomic<bool> g_wiped_on_fork{false};
 pthread_key_t g_exit_key;
 pthread_once_t g_once = PTHREAD_ONCE_INIT;
 }  // namespace
@@ -69,7 +68,10 @@ void thread_ends(void*) {
 void in_forked_child() {
   g_forked.store(false);
   t_vforked_from = 0;
-  if (!g_wiped_on_fork.load()) g_guard.load()->generation.store(0);  // before Linux 4.14
+  // Not wiped before Linux 4.14, nor by emulators that ignore the advice. Only read where it was:
+  // a store would cost every child a page.
+  std::atomic<std::uint64_t>& generation = g_guard.load()->generation;
+  if (generation.load() != 0) generation.store(0);
   ThreadState& t = t_thread;
   bool busy = t.lane.busy;
   for (std::uint32_t i = 0; t.handlers != nullptr && i < kHandlerLanes; ++i)
@@ -80,14 +82,12 @@ void in_forked_child() {
 
 void prepare_process() {
   auto* page = static_cast<Guard*>(sys::map_private(kPage));
-  bool wiped = false;
   if (page != nullptr) {
 #ifdef MADV_WIPEONFORK
-    wiped = sys::call(SYS_madvise, page, kPage, MADV_WIPEONFORK) == 0;
+    sys::call(SYS_madvise, page, kPage, MADV_WIPEONFORK);
 #endif
     g_guard.store(new (page) Guard{});
   }
-  g_wiped_on_fork.store(wiped);
   pthread_atfork(nullptr, [] { g_forked.store(true); }, in_forked_child);
   g_have_key.store(pthread_key_create(&g_exit_key, thread_ends) == 0);
 }
@@ -189,6 +189,7 @@ void stop_generation() noexcept {
   g_guard.load()->generation.store(0);
   Spool* spool = g_spool.load();
   if (spool == nullptr) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   const auto self = static_cast<std::uint32_t>(sys::thread_id());
   bool others = false;
   bool busy = false;
@@ -266,6 +267,9 @@ bool next_chunk(ThreadState& t, Lane& lane, std::size_t size) noexcept {
     if (is_attached(t)) spool->add_lost(1);
     return false;
   }
+  // stop_generation() ends the generation and then looks for owned chunks; enter() reads the
+  // generation after this chunk became owned. With a fence on each side, one of them sees the other.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   lane.chunk = chunk;
   lane.cursor = payload(*chunk);
   lane.end = lane.cursor + room(*chunk);

@@ -33,8 +33,14 @@ inline constexpr std::uint64_t kOutOfStep = ~std::uint64_t{0};
 // Spans nested deeper than this are assumed to end in order.
 inline constexpr std::uint32_t kStackDepth = 512;
 
-// Aligned, so that it occupies two cache lines and not three.
-struct alignas(64) ThreadState {
+// Aligned, so that it occupies two cache lines and not three. Not on aarch64, where dlopen() fails
+// for a library whose thread-locals are aligned more than libc's own: 16 bytes in its older releases.
+#if defined(__aarch64__)
+inline constexpr std::size_t kThreadAlign = 16;
+#else
+inline constexpr std::size_t kThreadAlign = 64;
+#endif
+struct alignas(kThreadAlign) ThreadState {
   std::uint64_t generation;
   Lane lane;
   std::uint64_t next_id;

@@ -14,6 +14,7 @@ namespace dft::buffer {
 
 inline constexpr char kMagic[8] = {'D', 'F', 'T', 'S', 'P', 'O', 'O', 'L'};
 inline constexpr std::uint32_t kVersion = 4;
+// Of the layout, whatever the pages of the machine are; theirs is sys::page_size().
 inline constexpr std::size_t kPage = 4096;
 
 // A thread's first chunk is small, so that a thousand threads cost little. Later ones are large,

@@ -10,7 +10,12 @@ namespace {
 constexpr std::uint32_t kLargestStep = 4 << 20;
 constexpr std::uint32_t kFirstChunks = 6;
 
-std::size_t whole_pages(std::size_t n) { return (n + kPage - 1) / kPage * kPage; }
+// Of this machine, because mappings start at its pages. Machines with others read the spool, too:
+// they find the offsets in it.
+std::size_t whole_pages(std::size_t n) {
+  const std::size_t page = std::max(kPage, sys::page_size());
+  return (n + page - 1) / page * page;
+}
 
 }  // namespace
 
@@ -31,12 +36,13 @@ Spool* Spool::create(const char* path, std::size_t preamble_size, int* error) no
     return nullptr;
   }
   auto* spool = new (memory) Spool;
-  spool->fixed_size_ = kFixedSize + whole_pages(preamble_size);
+  spool->fixed_size_ = whole_pages(kFixedSize + preamble_size);
   struct stat info{};
   *error = sys::status(fd, &info);
   // Written, not fallocated: a file system with delayed allocation then never allocates blocks
   // for the spool of a short process, and has none to free. The space is reserved either way.
-  const std::size_t whole = spool->fixed_size_ + std::size_t{kSmallChunk} * kFirstChunks;
+  const std::size_t whole =
+      spool->fixed_size_ + whole_pages(std::size_t{kSmallChunk} * kFirstChunks);
   if (*error == 0) *error = sys::write_zeros(fd, 0, whole);
   std::byte* fixed = nullptr;
   if (*error == 0) {
@@ -80,7 +86,7 @@ bool Spool::add_segment(int fd, std::uint32_t chunk_size, std::uint32_t chunks,
                         bool reserved) noexcept {
   const std::uint32_t index = head_->segments.load();
   if (index >= kMaxSegments) return false;
-  const std::uint64_t size = std::uint64_t{chunk_size} * chunks;
+  const std::uint64_t size = whole_pages(std::size_t{chunk_size} * chunks);
   if (!reserved && sys::reserve(fd, file_size_, size) != 0) {
     sys::truncate(fd, file_size_);
     return false;

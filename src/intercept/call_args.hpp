@@ -56,7 +56,9 @@ struct NumberArg {
   Key key;
   std::int64_t value;
 };
+// These have constructors, because clang before 16 initializes no aggregate in parentheses.
 struct TextArg {
+  constexpr TextArg(Key k, const char* t) : key(k), text(t) {}
   Key key;
   const char* text;
 };
@@ -66,11 +68,13 @@ struct OptionalArg {
   std::int64_t value;
 };
 struct SecondPath {
+  constexpr SecondPath(Key k, int d, const char* p) : key(k), directory(d), path(p) {}
   Key key;
   int directory;
   const char* path;
 };
 struct SecondFd {
+  constexpr SecondFd(Key k, int f) : key(k), fd(f) {}
   Key key;
   int fd;
 };

@@ -30,7 +30,7 @@ std::uint32_t g_any_name = 0;  // for when the name table is full
 [[gnu::noinline, gnu::cold]] std::uint32_t name_row(std::size_t row) noexcept {
   const std::uint32_t id = buffer::g_names.id(kWrappers[row].shown);
   if (id == 0) return g_any_name;
-  g_row_state[row].name.store(id, std::memory_order_relaxed);
+  g_row_state[row].name.store(id, std::memory_order_release);
   return id;
 }
 
@@ -58,7 +58,7 @@ void name_words(std::size_t row, bool has_file, const Key* keys, std::size_t cou
   if (has_file) word(record::kShapeHash, Key::fhash);
   for (std::size_t i = 0; i < count; ++i) word(record::kShapeNumber, keys[i]);
   const std::uint32_t id = buffer::g_names.id({shape, static_cast<std::size_t>(p - shape)});
-  g_row_state[row].shape[has_file].store(id, std::memory_order_relaxed);
+  g_row_state[row].shape[has_file].store(id, std::memory_order_release);
 }
 
 namespace {
@@ -99,7 +99,7 @@ void emit_record(buffer::ThreadState* t, std::uint32_t name, Category category, 
 
 void emit(buffer::ThreadState* t, std::size_t row, std::uint64_t start, std::uint64_t end,
           CallArgs& args) noexcept {
-  std::uint32_t name = g_row_state[row].name.load(std::memory_order_relaxed);
+  std::uint32_t name = g_row_state[row].name.load(std::memory_order_acquire);
   if (name == 0) [[unlikely]]
     name = name_row(row);
   emit_record(t, name, kWrappers[row].category, start, end, args);
@@ -107,10 +107,10 @@ void emit(buffer::ThreadState* t, std::size_t row, std::uint64_t start, std::uin
 
 void emit_as(std::atomic<std::uint32_t>& id, const char* name, buffer::ThreadState* t,
              std::uint64_t start, std::uint64_t end, CallArgs& args) noexcept {
-  std::uint32_t known = id.load(std::memory_order_relaxed);
+  std::uint32_t known = id.load(std::memory_order_acquire);
   if (known == 0) {
     known = buffer::g_names.id(name);
-    id.store(known, std::memory_order_relaxed);
+    id.store(known, std::memory_order_release);
   }
   emit_record(t, known != 0 ? known : g_any_name, Category::POSIX, start, end, args);
 }

@@ -109,8 +109,9 @@ template <auto row, bool kHasFile, class R, class... F>
   constexpr std::uint64_t kFront = static_cast<std::uint64_t>(record::Kind::kCall) << 32;
   constexpr std::uint64_t kNested = static_cast<std::uint64_t>(record::kNested) << 40;
   buffer::Lane& lane = t.lane;
+  // Acquire: the drainer that sees this record must see the name as well.
   const std::uint64_t shape =
-      g_row_state[index_of(row)].shape[kHasFile].load(std::memory_order_relaxed);
+      g_row_state[index_of(row)].shape[kHasFile].load(std::memory_order_acquire);
   const std::uint64_t duration = end - start;
   if (lane.busy || shape == 0 || duration >> 32 != 0 || t.level >= 0xfffe ||
       t.handed_seen != buffer::g_handed.load(std::memory_order_relaxed)) [[unlikely]] {

@@ -6,8 +6,6 @@
 #include "intercept/link_namespaces.hpp"
 #include "intercept/wrapper_list.hpp"
 
-#if defined(__x86_64__)
-
 // Set by the entry: the number of the namespace, and in the low 16 bits the row. Read by the
 // wrapper when it calls its libc. A signal handler or a callback may come from a third namespace
 // and overwrite it; the call then runs in a libc whose errno the caller does not see. There is no
@@ -22,6 +20,7 @@ thread_local constinit std::uint32_t dftracer_other_call = 0;
 asm(".set dftracer_rows, 0");
 #define DFT_ROW(category, symbol, shown) asm(".set dftracer_rows, dftracer_rows + 1");
 #include "format/calls.def"
+#if defined(__x86_64__)
 asm(R"(
   .text
   .p2align 4
@@ -48,6 +47,40 @@ dftracer_other_enter:
   .cfi_endproc
   .size dftracer_other_entries, . - dftracer_other_entries
 )");
+#elif defined(__aarch64__)
+// x9 to x17 hold no argument and are free across a call; `hint #34` is `bti c`.
+asm(R"(
+  .text
+  .p2align 4
+  .type dftracer_other_entries, %function
+dftracer_other_entries:
+  .cfi_startproc
+  .set dftracer_space, 1
+  .rept 15
+  .set dftracer_row, 0
+  .rept dftracer_rows
+  hint #34
+  movz w16, #dftracer_row
+  movk w16, #dftracer_space, lsl #16
+  b dftracer_other_enter
+  .set dftracer_row, dftracer_row + 1
+  .endr
+  .set dftracer_space, dftracer_space + 1
+  .endr
+dftracer_other_enter:
+  adrp x9, :gottprel:dftracer_other_call
+  ldr x9, [x9, :gottprel_lo12:dftracer_other_call]
+  mrs x10, tpidr_el0
+  str w16, [x10, x9]
+  and x16, x16, #0xffff
+  adrp x9, dftracer_other_wrappers
+  add x9, x9, :lo12:dftracer_other_wrappers
+  ldr x16, [x9, x16, lsl #3]
+  br x16
+  .cfi_endproc
+  .size dftracer_other_entries, . - dftracer_other_entries
+)");
+#endif
 extern "C" [[gnu::visibility("hidden")]] char dftracer_other_entries[];
 
 namespace dft::intercept {
@@ -129,19 +162,3 @@ void* find_real(OtherRow row) noexcept {
 int errno_of_other() noexcept { return *of_this_call().errno_at.load()(); }
 
 }  // namespace dft::intercept
-
-#else
-
-namespace dft::intercept {
-
-bool has_others() noexcept { return false; }
-void meet_others() noexcept {}
-void* other_real(unsigned, std::size_t) noexcept { return nullptr; }
-void* other_entry(unsigned, std::size_t) noexcept { return nullptr; }
-const link_map* other_objects(unsigned) noexcept { return nullptr; }
-void* find_real(OtherRow) noexcept { return nullptr; }
-int errno_of_other() noexcept { return 0; }
-
-}  // namespace dft::intercept
-
-#endif

@@ -67,8 +67,10 @@ bool describe(const dl_phdr_info& info, Object& object) noexcept {
       if (at + part.p_memsz > object.end) object.end = at + part.p_memsz;
     }
     if (part.p_type == PT_GNU_RELRO) {
-      object.relro_begin = at / kPage * kPage;
-      object.relro_end = (at + part.p_memsz) / kPage * kPage;
+      // As the loader rounds them when it protects them.
+      const std::size_t page = sys::page_size();
+      object.relro_begin = at / page * page;
+      object.relro_end = (at + part.p_memsz) / page * page;
     }
   }
   return dynamic != nullptr && read_dynamic(dynamic, object);

@@ -8,8 +8,6 @@
 
 namespace dft::intercept {
 
-inline constexpr std::size_t kPage = 4096;
-
 // Not strcmp: a sanitizer may interpose it and not be initialized yet.
 constexpr bool is_same(const char* a, const char* b) {
   while (*a == *b && *a != '\0') {

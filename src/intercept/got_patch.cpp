@@ -60,12 +60,12 @@ class Writable {
  public:
   Writable(const Object& object, ElfW(Addr) slot) {
     if (slot < object.relro_begin || slot >= object.relro_end) return;
-    page_ = slot / kPage * kPage;
-    open_ = sys::call(SYS_mprotect, page_, kPage, PROT_READ | PROT_WRITE) == 0;
+    page_ = slot / sys::page_size() * sys::page_size();
+    open_ = sys::call(SYS_mprotect, page_, sys::page_size(), PROT_READ | PROT_WRITE) == 0;
     failed_ = !open_;
   }
   ~Writable() {
-    if (open_) sys::call(SYS_mprotect, page_, kPage, PROT_READ);
+    if (open_) sys::call(SYS_mprotect, page_, sys::page_size(), PROT_READ);
   }
   Writable(const Writable&) = delete;
   Writable& operator=(const Writable&) = delete;

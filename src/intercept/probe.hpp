@@ -14,7 +14,7 @@ bool begin_early(Category category) noexcept;
 // The calling thread, or null where its calls are not recorded: inside the tracer itself, and while
 // the category is off.
 [[gnu::always_inline]] inline buffer::ThreadState* watch(Category category) noexcept {
-  if (!g_watched[static_cast<std::size_t>(category)].load(std::memory_order_relaxed) || t_slow != 0)
+  if (!g_watched[static_cast<std::size_t>(category)].load(std::memory_order_acquire) || t_slow != 0)
       [[unlikely]] {
     if (g_decided.load(std::memory_order_relaxed) || t_slow != 0 || !begin_early(category))
       return nullptr;

@@ -47,18 +47,21 @@ extern "C" void* DFT_WRAPPER(real_syscall)() {
       real<long(long, long, long, long, long, long, long)>(Row::syscall));
 }
 
-#if defined(__x86_64__)
-
-// Hot system calls that are not recorded, such as futex, pass after one table lookup.
 asm(R"(
   .macro dftracer_function name
   .text
+  .p2align 2
   .hidden \name
   .globl \name
-  .type \name, @function
+  .type \name, %function
 \name:
   .endm
+)");
 
+// Hot system calls that are not recorded, such as futex, pass after one table lookup.
+#if defined(__x86_64__)
+
+asm(R"(
   .macro dftracer_save register
   pushq \register
   .cfi_adjust_cfa_offset 8
@@ -114,6 +117,76 @@ asm(R"(
   .size \name, . - \name
   .endm
 )");
+
+#elif defined(__aarch64__)
+
+// `hint #34` is `bti c`: indirect calls may land here. The real function is entered through x16,
+// which its own landing pad admits. The return address is stored and restored as it came: the real
+// function signs it itself, where it does.
+asm(R"(
+  .macro dftracer_frame size
+  stp x29, x30, [sp, #-\size]!
+  .cfi_def_cfa_offset \size
+  .cfi_offset x29, -\size
+  .cfi_offset x30, 8-\size
+  mov x29, sp
+  .endm
+  .macro dftracer_unframe size
+  ldp x29, x30, [sp], #\size
+  .cfi_restore x29
+  .cfi_restore x30
+  .cfi_def_cfa_offset 0
+  .endm
+
+  .macro dftracer_jump_after name, before
+  dftracer_function \name
+  .cfi_startproc
+  hint #34
+  dftracer_frame 48
+  stp x0, x1, [sp, #16]
+  str x2, [sp, #32]
+  bl \before
+  mov x16, x0
+  ldp x0, x1, [sp, #16]
+  ldr x2, [sp, #32]
+  dftracer_unframe 48
+  br x16
+  .cfi_endproc
+  .size \name, . - \name
+  .endm
+
+  .macro dftracer_jump_unless_wanted name, wanted, real
+  dftracer_function \name
+  .cfi_startproc
+  hint #34
+  cmp x0, #512
+  b.hs 1f
+  adrp x16, dftracer_wanted_calls
+  add x16, x16, :lo12:dftracer_wanted_calls
+  ldrb w16, [x16, x0]
+  cbz w16, 1f
+  b \wanted
+1:
+  dftracer_frame 80
+  stp x0, x1, [sp, #16]
+  stp x2, x3, [sp, #32]
+  stp x4, x5, [sp, #48]
+  stp x6, x7, [sp, #64]
+  bl \real
+  mov x16, x0
+  ldp x0, x1, [sp, #16]
+  ldp x2, x3, [sp, #32]
+  ldp x4, x5, [sp, #48]
+  ldp x6, x7, [sp, #64]
+  dftracer_unframe 80
+  br x16
+  .cfi_endproc
+  .size \name, . - \name
+  .endm
+)");
+
+#endif
+
 static_assert(kCallNumbers == 512);
 
 #define DFT_AS_TEXT(symbol) #symbol
@@ -127,23 +200,3 @@ DFT_JUMP_AFTER(dlmopen, before_dlmopen);
 DFT_JUMP_AFTER(dlsym, before_dlsym);
 asm("dftracer_jump_unless_wanted " DFT_TEXT(DFT_WRAPPER(syscall)) ", "  //
     DFT_TEXT(DFT_WRAPPER(syscall_wanted)) ", " DFT_TEXT(DFT_WRAPPER(real_syscall)));
-
-#else
-
-extern "C" void* DFT_WRAPPER(dlopen)(const char* file, int mode) {
-  return reinterpret_cast<void* (*)(const char*, int)>(DFT_WRAPPER(before_dlopen)(file, mode))(
-      file, mode);
-}
-extern "C" void* DFT_WRAPPER(dlmopen)(Lmid_t space, const char* file, int mode) {
-  return reinterpret_cast<void* (*)(Lmid_t, const char*, int)>(
-      DFT_WRAPPER(before_dlmopen)(space, file))(space, file, mode);
-}
-extern "C" void* DFT_WRAPPER(dlsym)(void* handle, const char* name) {
-  return reinterpret_cast<void* (*)(void*, const char*)>(DFT_WRAPPER(before_dlsym)())(handle, name);
-}
-extern "C" long DFT_WRAPPER(syscall_wanted)(long, long, long, long, long, long, long);
-extern "C" long DFT_WRAPPER(syscall)(long number, long a, long b, long c, long d, long e, long f) {
-  return DFT_WRAPPER(syscall_wanted)(number, a, b, c, d, e, f);
-}
-
-#endif

@@ -30,8 +30,10 @@ __attribute__((constructor)) static void begin() {
 
 }  // extern "C"
 
-// r11 is free across a call; all argument registers stay as they are.
 static_assert(sizeof(Wrapper) == 32 && __builtin_offsetof(Wrapper, function) == 16);
+#if defined(__x86_64__)
+
+// r11 is free across a call; all argument registers stay as they are.
 asm(R"(
   .text
   .set dftracer_entry, 16
@@ -56,6 +58,51 @@ dftracer_ways:
       ":\n"                                             \
       "  jmp *1b(%rip)\n"                               \
       ".size " #symbol ", . - " #symbol "\n");
+
+#elif defined(__aarch64__)
+
+// x16 and x17 are free across a call; all argument registers stay as they are. A name leaves the
+// address of its way in x17, from which the first call finds its row in the core's table: ways are
+// 8 bytes apart, rows 32. `hint #34` is `bti c`: indirect calls may land here, and so may a branch
+// through x16.
+asm(R"(
+  .text
+  .p2align 2
+  .type dftracer_first_call, %function
+dftracer_first_call:
+  hint #34
+  adrp x16, dftracer_ways
+  add x16, x16, :lo12:dftracer_ways
+  sub x17, x17, x16
+  adrp x16, :got:dftracer_wrappers
+  ldr x16, [x16, :got_lo12:dftracer_wrappers]
+  add x16, x16, x17, lsl #2
+  ldr x16, [x16, #16]
+  br x16
+  .size dftracer_first_call, . - dftracer_first_call
+  .data
+  .p2align 6
+dftracer_ways:
+)");
+#define DFT_JUMP(symbol)               \
+  asm(".data\n"                        \
+      "1: .quad dftracer_first_call\n" \
+      ".text\n"                        \
+      ".globl " #symbol                \
+      "\n"                             \
+      ".type " #symbol                 \
+      ", %function\n"                  \
+      ".p2align 2\n" #symbol           \
+      ":\n"                            \
+      "  hint #34\n"                   \
+      "  adrp x17, 1b\n"               \
+      "  add x17, x17, :lo12:1b\n"     \
+      "  ldr x16, [x17]\n"             \
+      "  br x16\n"                     \
+      ".size " #symbol ", . - " #symbol "\n");
+
+#endif
+
 #define DFT_ROW(category, symbol, shown) DFT_JUMP(symbol)
 #include "format/calls.def"
 asm(R"(

@@ -18,6 +18,18 @@ namespace {
 
 constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
 
+// The rate that the processor states; 0 if it states none. aarch64 counters run at 1 GHz or as
+// slowly as 19.2 MHz, and firmware tells programs and the kernel the same frequency.
+std::uint64_t rate_of_counter() noexcept {
+#if defined(__aarch64__)
+  std::uint64_t per_second;
+  asm("mrs %0, cntfrq_el0" : "=r"(per_second));
+  return per_second != 0 ? (std::uint64_t{1'000'000'000} << 32) / per_second : 0;
+#else
+  return 0;
+#endif
+}
+
 bool counter_is_invariant() noexcept {
 #if defined(__x86_64__)
   unsigned a = 0;
@@ -25,10 +37,8 @@ bool counter_is_invariant() noexcept {
   unsigned c = 0;
   unsigned d = 0;
   return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
-#elif defined(__aarch64__)
-  return true;
 #else
-  return false;
+  return rate_of_counter() != 0;
 #endif
 }
 
@@ -40,8 +50,12 @@ bool kernel_trusts_counter() noexcept {
                                 name, sizeof name);
   if (n <= 0) return false;
   const std::string_view source(name, static_cast<std::size_t>(n));
+#if defined(__aarch64__)
+  return source.starts_with("arch_sys_counter");
+#else
   return source.starts_with("tsc") || source.starts_with("kvm-clock") ||
-         source.starts_with("arch_sys_counter") || source.starts_with("hyperv");
+         source.starts_with("hyperv");
+#endif
 }
 
 // The rate between two moments; 0 if they are too close to tell.
@@ -85,7 +99,8 @@ void ClockMap::start(std::uint64_t guess) noexcept {
   const std::uint64_t mono = monotonic_ns();
   wall_offset = static_cast<std::uint64_t>(wall.tv_sec) * 1000000000u +
                 static_cast<std::uint64_t>(wall.tv_nsec) - mono;
-  counter = g_counter_clock ? 1 : 0;
+  counter = g_counter_clock ? kCounterTicks : Ticks::kNanoseconds;
+  if (guess == 0) guess = rate_of_counter();
   recent = first;
   until = first.tick;
   knots[0] = {first.tick, first.monotonic + wall_offset, g_counter_clock ? guess : kOne};
@@ -98,7 +113,7 @@ void ClockMap::add(const Knot& knot) noexcept {
 }
 
 void ClockMap::follow() noexcept {
-  if (counter == 0) return;
+  if (counter == Ticks::kNanoseconds) return;
   const Moment now = read_moment();
   const std::uint64_t truth = now.monotonic + wall_offset;
   if (rate() == 0) {  // first stretch: exact from the start
@@ -111,33 +126,37 @@ void ClockMap::follow() noexcept {
     const std::uint64_t tolerance = std::uint64_t{200} << (count / 32);
     if (error > tolerance && count + 2 <= kKnots) bend(now, truth);
   }
-  end_at(now.tick);
-  if (now.monotonic - recent.monotonic > 1'000'000'000) recent = now;
+  hold(now.tick);
+  if (now.monotonic - recent.monotonic > 1'000'000'000) {
+    __atomic_store_n(&recent.tick, now.tick, __ATOMIC_RELAXED);  // now_ns() reads it
+    recent.monotonic = now.monotonic;
+  }
 }
 
 void ClockMap::bend(const Moment& now, std::uint64_t truth) noexcept {
   const bool fresh = now.monotonic - recent.monotonic < 100'000'000;
   const std::uint64_t measured = measured_rate(fresh ? first : recent, now);
-  if (measured == 0 || now.tick <= until) return;
-  const std::uint64_t from = to_ns(until);
+  const std::uint64_t held = __atomic_load_n(&until, __ATOMIC_RELAXED);
+  if (measured == 0 || now.tick <= held) return;
+  const std::uint64_t from = to_ns(held);
   // A line that is ahead of the clock may slow down but never run backwards: the correction then
   // takes several calls.
   const std::uint64_t wanted =
       truth > from ? static_cast<std::uint64_t>(
-                         (static_cast<unsigned __int128>(truth - from) << 32) / (now.tick - until))
+                         (static_cast<unsigned __int128>(truth - from) << 32) / (now.tick - held))
                    : 0;
-  add({until, from, std::clamp(wanted, measured / 2, measured + measured / 2)});
+  add({held, from, std::clamp(wanted, measured / 2, measured + measured / 2)});
   add({now.tick, to_ns(now.tick), measured});
 }
 
 void ClockMap::settle(bool same_boot) noexcept {
   if (count == 0 || count > kKnots) count = 1;
   Knot& last = knots[count - 1];
-  if (counter == 0) {
+  if (counter == Ticks::kNanoseconds) {
     if (last.rate == 0) last.rate = kOne;
     return;
   }
-  if (last.rate == 0 && same_boot && g_counter_clock)
+  if (last.rate == 0 && same_boot && g_counter_clock && counter == kCounterTicks)
     last.rate = measured_rate(first, read_moment());
   if (last.rate == 0) last.rate = kOne / 3;  // another machine's counter: assume 3 GHz
 }

@@ -1,4 +1,5 @@
-// The clock of a record: raw ticks (TSC) on the traced thread, wall-clock nanoseconds in the trace.
+// The clock of a record: raw ticks of the processor's counter (x86-64: TSC, aarch64: the generic
+// timer) on the traced thread, wall-clock nanoseconds in the trace.
 // The program's threads call ticks() twice per event; draining threads and recoverers use ClockMap.
 #pragma once
 #include <time.h>
@@ -9,7 +10,7 @@
 
 namespace dft::record {
 
-// True if the TSC is invariant and the kernel itself trusts it. Set once, before the first tick
+// True if the counter is invariant and the kernel itself trusts it. Set once, before the first tick
 // is read; a forked child inherits it.
 DFT_HOT extern bool g_counter_clock;
 void choose_clock() noexcept;
@@ -20,7 +21,16 @@ inline std::uint64_t monotonic_ns() noexcept {
   return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-// Valid only if g_counter_clock is true.
+// Where ticks come from; spools hold these numbers.
+enum class Ticks : std::uint32_t { kNanoseconds = 0, kTsc = 1, kGenericTimer = 2 };
+#if defined(__aarch64__)
+inline constexpr Ticks kCounterTicks = Ticks::kGenericTimer;
+#else
+inline constexpr Ticks kCounterTicks = Ticks::kTsc;
+#endif
+
+// Valid only if g_counter_clock is true. Like rdtsc, cntvct_el0 may be read a few instructions early
+// or late, but never on the other side of a system call.
 inline std::uint64_t counter_ticks() noexcept {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -58,9 +68,9 @@ struct ClockMap {
   std::uint64_t wall_offset;                    // wall time minus monotonic time, read once
   Moment first;
   Moment recent;  // reading from about a second ago, for the current rate instead of the average
-  std::uint64_t until;    // no tick after this one has been converted
-  std::uint32_t counter;  // ticks come from the TSC, and are not nanoseconds
-  std::uint32_t count;    // knots in use, stored after the knot itself
+  std::uint64_t until;  // no tick after this one has been converted
+  Ticks counter;        // what is counted
+  std::uint32_t count;  // knots in use, stored after the knot itself
   Knot knots[kKnots];
 
   // Starts a line at this moment. `guess`, from a parent's line, is the rate until one is measured.
@@ -71,6 +81,14 @@ struct ClockMap {
   void follow() noexcept;
   // For recoverers: a process that died before its first measurement gets this boot's rate.
   void settle(bool same_boot) noexcept;
+
+  // Fixes the line up to this tick, before it is converted outside of the sink's lock.
+  void hold(std::uint64_t tick) noexcept {
+    std::uint64_t seen = __atomic_load_n(&until, __ATOMIC_RELAXED);
+    while (tick > seen && !__atomic_compare_exchange_n(&until, &seen, tick, true, __ATOMIC_RELAXED,
+                                                       __ATOMIC_RELAXED)) {
+    }
+  }
 
   [[nodiscard]] std::uint64_t to_ns(std::uint64_t tick) const noexcept {
     const std::uint32_t known = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
@@ -89,7 +107,6 @@ struct ClockMap {
     return static_cast<std::uint64_t>((static_cast<unsigned __int128>(delta) * rate) >> 32);
   }
   [[nodiscard]] std::uint64_t earlier_to_ns(std::uint64_t tick, std::uint32_t known) const noexcept;
-  void end_at(std::uint64_t tick) noexcept { __atomic_store_n(&until, tick, __ATOMIC_RELAXED); }
   void bend(const Moment& now, std::uint64_t truth) noexcept;
   void add(const Knot& knot) noexcept;
 };

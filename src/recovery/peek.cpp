@@ -49,6 +49,21 @@ void describe(buffer::SpoolHead& head, const char* base, Peeked& out) {
   std::snprintf(out.trace_name, sizeof out.trace_name, "%s", head.trace_name);
 }
 
+// Where loads may overtake each other, a copy can hold a new `committed` and old records. So the
+// records are copied once more, after it.
+bool copy_again([[maybe_unused]] int fd, [[maybe_unused]] ChunkHead& chunk,
+                [[maybe_unused]] std::uint64_t offset) {
+#if defined(__x86_64__)
+  return true;
+#else
+  const std::uint64_t size = chunk.committed.load();
+  std::atomic_thread_fence(std::memory_order_acquire);
+  const long got = sys::pread(fd, buffer::payload(chunk), size, offset + sizeof(ChunkHead));
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return got == static_cast<long>(size);
+#endif
+}
+
 // Drops copies of chunks that changed while being copied. True if any are left, or there were none.
 bool keep_whole(buffer::Spool& spool, int fd) {
   std::uint32_t all = 0;
@@ -56,7 +71,7 @@ bool keep_whole(buffer::Spool& spool, int fd) {
   spool.each_chunk([&](ChunkHead& chunk, std::uint64_t offset) {
     if (!is(chunk, ChunkState::kFull) || chunk.committed.load() == 0) return;
     ++all;
-    if (is_same(fd, chunk, offset)) {
+    if (copy_again(fd, chunk, offset) && is_same(fd, chunk, offset)) {
       ++whole;
     } else {
       chunk.committed.store(0);

@@ -15,15 +15,17 @@ std::uint64_t now_ns() noexcept {
   // now and then.
   const std::uint64_t tick = record::ticks();
   const std::uint64_t rate = line.rate();
-  if (line.counter != 0 &&
-      (rate == 0 || ((tick - __atomic_load_n(&line.until, __ATOMIC_RELAXED)) >> 32) * rate >
-                        (std::uint64_t{1} << 30))) {
+  if (line.counter != record::Ticks::kNanoseconds &&
+      (rate == 0 ||
+       ((tick - __atomic_load_n(&line.recent.tick, __ATOMIC_RELAXED)) >> 16) * (rate >> 16) >
+           (std::uint64_t{1} << 30))) {
     SlowPath slow;
     if (Pipeline* pipeline = g_pipeline.load()) {
       Locked locked(pipeline->sink.lock());
       if (!pipeline->sink.closed()) line.follow();
     }
   }
+  line.hold(tick);
   return line.to_ns(tick);
 }
 

@@ -12,17 +12,81 @@
 
 extern "C" char __libc_single_threaded __attribute__((weak));  // glibc 2.32 and later
 
-namespace dft::sink {
+#if defined(__GLIBC__) && !defined(DFT_SANITIZED)
 
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(DFT_SANITIZED)
+// clone() with the parameters in libc's order on every machine. The new thread starts with body and
+// argument on its stack, and has no return address.
+extern "C" [[gnu::visibility("hidden")]] long dftracer_clone_raw(unsigned long flags, void* stack,
+                                                                 void* parent_number,
+                                                                 void* child_number,
+                                                                 void* control_block) noexcept;
+#if defined(__x86_64__)
+asm(R"(
+  .text
+  .type dftracer_clone_raw, @function
+dftracer_clone_raw:
+  .cfi_startproc
+  mov %rcx, %r10
+  mov $56, %eax
+  syscall
+  test %rax, %rax
+  jz 1f
+  ret
+1:
+  .cfi_undefined rip
+  xor %ebp, %ebp
+  pop %rax
+  pop %rdi
+  call *%rax
+  mov $60, %eax
+  xor %edi, %edi
+  syscall
+  ud2
+  .cfi_endproc
+  .size dftracer_clone_raw, . - dftracer_clone_raw
+)");
+static_assert(SYS_clone == 56 && SYS_exit == 60);
+#elif defined(__aarch64__)
+asm(R"(
+  .text
+  .p2align 2
+  .type dftracer_clone_raw, %function
+dftracer_clone_raw:
+  .cfi_startproc
+  mov x5, x3
+  mov x3, x4
+  mov x4, x5
+  mov x8, #220
+  svc #0
+  cbz x0, 1f
+  ret
+1:
+  .cfi_undefined x30
+  mov x29, #0
+  mov x30, #0
+  ldp x1, x0, [sp], #16
+  blr x1
+  mov x8, #93
+  mov x0, #0
+  svc #0
+  brk #0
+  .cfi_endproc
+  .size dftracer_clone_raw, . - dftracer_clone_raw
+)");
+static_assert(SYS_clone == 220 && SYS_exit == 93);
+#endif
+
+namespace dft::sink {
 
 namespace {
 
-constexpr std::size_t kGuard = 4096;
+constexpr std::size_t kGuard = std::size_t{64} << 10;  // the largest page that a machine has
 constexpr std::size_t kStack = std::size_t{256} << 10;
 constexpr std::size_t kLocals = std::size_t{64} << 10;
 constexpr std::size_t kControlBlock = 4096;
 constexpr std::size_t kWhole = kGuard + kStack + kLocals + kControlBlock;
+
+#if defined(__x86_64__)
 
 // Where the register fs points: thread-locals end there, and libc's data about the thread starts.
 // The first members belong to the ABI (compilers know the canary's offset); nothing that the
@@ -44,9 +108,42 @@ char* this_control_block() noexcept {
   return block;
 }
 
-// An object's thread-locals: how far below fs they start, and their initial image.
+// In the thread's own memory.
+constexpr std::size_t kBlockAt = kGuard + kStack + kLocals;
+bool holds_locals(std::ptrdiff_t at, std::size_t size) noexcept {
+  return at < 0 && at >= -static_cast<std::ptrdiff_t>(kLocals) &&
+         size <= static_cast<std::size_t>(-at);
+}
+
+#elif defined(__aarch64__)
+
+// Where the register tpidr_el0 points: thread-locals begin behind these two words, and libc's data
+// about the thread ends before them. Nothing that the writer calls reads that; the canary is a
+// global variable.
+struct ThreadControlBlock {
+  void* modules;
+  void* of_libc;
+};
+
+char* this_control_block() noexcept {
+  char* block;
+  asm("mrs %0, tpidr_el0" : "=r"(block));
+  return block;
+}
+
+constexpr std::size_t kBlockAt = kGuard + kStack + kControlBlock;
+bool holds_locals(std::ptrdiff_t at, std::size_t size) noexcept {
+  return at >= static_cast<std::ptrdiff_t>(sizeof(ThreadControlBlock)) &&
+         at <= static_cast<std::ptrdiff_t>(kLocals) &&
+         size <= kLocals - static_cast<std::size_t>(at);
+}
+
+#endif
+
+// An object's thread-locals: where they start, counted from the control block, and their initial
+// image.
 struct TlsBlock {
-  std::size_t below = 0;
+  std::ptrdiff_t at = 0;
   std::size_t size = 0;
   std::size_t image_size = 0;
   const void* image = nullptr;
@@ -64,9 +161,9 @@ int look_for_tls(dl_phdr_info* object, std::size_t, void* argument) noexcept {
     const auto* first = static_cast<const char*>(object->dlpi_tls_data);
     if (part.p_type != PT_TLS || first == nullptr) continue;
     if (search.variable < first || search.variable >= first + part.p_memsz) continue;
-    const char* block = this_control_block();
-    if (first >= block || first < block - kLocals) continue;
-    search.tls = {static_cast<std::size_t>(block - first), part.p_memsz, part.p_filesz,
+    const std::ptrdiff_t at = first - this_control_block();
+    if (!holds_locals(at, part.p_memsz)) continue;
+    search.tls = {at, part.p_memsz, part.p_filesz,
                   reinterpret_cast<const void*>(object->dlpi_addr + part.p_vaddr)};
     return 1;
   }
@@ -77,7 +174,7 @@ bool find_tls(const void* variable, TlsBlock& tls) noexcept {
   TlsSearch search{static_cast<const char*>(variable), {}};
   ::dl_iterate_phdr(look_for_tls, &search);
   tls = search.tls;
-  return tls.below != 0;
+  return tls.at != 0;
 }
 
 // The address range of the object that contains an address. Unlike dladdr(), does not search
@@ -150,28 +247,6 @@ bool prepare() noexcept {
   return true;
 }
 
-// The new thread starts with body and argument on its stack, and has no return address.
-__attribute__((naked, noinline)) long clone_raw(unsigned long, void*, void*, void*,
-                                                void*) noexcept {
-  asm("mov %rcx, %r10\n\t"
-      "mov $56, %eax\n\t"
-      "syscall\n\t"
-      "test %rax, %rax\n\t"
-      "jz 1f\n\t"
-      "ret\n"
-      "1:\n\t"
-      ".cfi_undefined rip\n\t"
-      "xor %ebp, %ebp\n\t"
-      "pop %rax\n\t"
-      "pop %rdi\n\t"
-      "call *%rax\n\t"
-      "mov $60, %eax\n\t"
-      "xor %edi, %edi\n\t"
-      "syscall\n\t"
-      "ud2");
-}
-static_assert(SYS_clone == 56 && SYS_exit == 60);
-
 }  // namespace
 
 bool raw_thread_is_gone() noexcept {
@@ -185,15 +260,17 @@ RawStart start_raw_thread(void (*body)(void*), void* argument) noexcept {
   for (int i = 0; i < 50 && !raw_thread_is_gone(); ++i) sys::sleep_ns(kLookNs);
   if (!raw_thread_is_gone()) return RawStart::kNotYet;
 
-  char* block = g_raw.memory + kWhole - kControlBlock;
+  char* block = g_raw.memory + kBlockAt;
   for (const TlsBlock& tls : g_raw.tls) {
-    std::memset(block - tls.below, 0, tls.size);
-    std::memcpy(block - tls.below, tls.image, tls.image_size);
+    std::memset(block + tls.at, 0, tls.size);
+    std::memcpy(block + tls.at, tls.image, tls.image_size);
   }
   ThreadControlBlock own;
   std::memcpy(&own, this_control_block(), sizeof own);
-  own.self = own.self_again = block;
   own.modules = nullptr;
+#if defined(__x86_64__)
+  own.self = own.self_again = block;
+#endif
   std::memcpy(block, &own, sizeof own);
 
   char* stack = g_raw.memory + kGuard + kStack;
@@ -204,15 +281,19 @@ RawStart start_raw_thread(void (*body)(void*), void* argument) noexcept {
   const unsigned long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
                               CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |
                               CLONE_CHILD_CLEARTID;
-  const long made = clone_raw(flags, stack, &g_raw.number, &g_raw.number, block);
+  const long made = dftracer_clone_raw(flags, stack, &g_raw.number, &g_raw.number, block);
   return made > 0 ? RawStart::kYes : RawStart::kNo;
 }
 
+}  // namespace dft::sink
+
 #else
+
+namespace dft::sink {
 
 RawStart start_raw_thread(void (*)(void*), void*) noexcept { return RawStart::kNo; }
 bool raw_thread_is_gone() noexcept { return true; }
 
-#endif
-
 }  // namespace dft::sink
+
+#endif

@@ -12,7 +12,13 @@ from pathlib import Path
 from support.limits import HANG
 
 # What programs and sanitizers need; nothing of a tracer, a launcher or a loader gets through.
-KEPT = ("PATH", "HOME", "TMPDIR", "TZ", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
+KEPT = (
+    *("PATH", "HOME", "TMPDIR", "TZ", "QEMU_LD_PREFIX"),
+    *("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"),
+)
+# What starts a program of another machine; `make test-aarch64` sets it where the kernel does not
+# do that by itself.
+EMULATOR = os.environ.get("DFTRACER_TEST_EMULATOR", "").split()
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,18 @@ def environment(env: Mapping[str, str] | None = None, *, enable: bool = True) ->
 
 
 def _words(program: str | Path, args: tuple[str | bytes | Path | int, ...]) -> list[bytes]:
-    return [os.fsencode(str(word) if isinstance(word, int) else word) for word in (program, *args)]
+    before = EMULATOR if EMULATOR and is_foreign(Path(program)) else []
+    words = (*before, program, *args)
+    return [os.fsencode(str(word) if isinstance(word, int) else word) for word in words]
+
+
+def is_foreign(program: Path) -> bool:
+    """Whether it is an ELF file for aarch64."""
+    if not program.is_file():
+        return False
+    with program.open("rb") as file:
+        head = file.read(20)
+    return head[:4] == b"\x7fELF" and head[18:20] == b"\xb7\x00"
 
 
 def run(

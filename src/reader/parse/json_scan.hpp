@@ -7,6 +7,8 @@
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 
 namespace dft::reader {
@@ -33,6 +35,15 @@ inline bool is(std::string_view text, const char (&word)[N]) {
   return text.size() == N - 1 && __builtin_memcmp(text.data(), word, N - 1) == 0;
 }
 
+#if defined(__ARM_NEON)
+inline uint8x16_t bytes_at(const char* p) { return vld1q_u8(reinterpret_cast<const uint8_t*>(p)); }
+// Four bits for each byte of a comparison's result: NEON has no instruction that takes one of each.
+inline std::uint64_t nibbles(uint8x16_t compared) {
+  const uint8x8_t narrow = vshrn_n_u16(vreinterpretq_u16_u8(compared), 4);
+  return vget_lane_u64(vreinterpret_u64_u8(narrow), 0);
+}
+#endif
+
 // Whether N bytes are the same, sixteen at a time: fewer steps than memcmp takes for so many.
 template <std::size_t N>
 inline bool same_bytes(const char* a, const char* b) {
@@ -45,6 +56,14 @@ inline bool same_bytes(const char* a, const char* b) {
   __m128i all = equal(N - 16);
   for (std::size_t at = 0; at + 16 < N; at += 16) all = _mm_and_si128(all, equal(at));
   return _mm_movemask_epi8(all) == 0xffff;
+#elif defined(__ARM_NEON)
+  static_assert(N >= 16);
+  const auto equal = [a, b](std::size_t at) {
+    return vceqq_u8(bytes_at(a + at), bytes_at(b + at));
+  };
+  uint8x16_t all = equal(N - 16);
+  for (std::size_t at = 0; at + 16 < N; at += 16) all = vandq_u8(all, equal(at));
+  return vminvq_u8(all) == 0xff;
 #else
   return __builtin_memcmp(a, b, N) == 0;
 #endif
@@ -83,6 +102,15 @@ inline const char* string_stop(const char* p) {
     const int mask = _mm_movemask_epi8(found);
     if (mask != 0) return p + __builtin_ctz(static_cast<unsigned>(mask));
   }
+#elif defined(__ARM_NEON)
+  for (;; p += 16) {
+    const uint8x16_t bytes = bytes_at(p);
+    const uint8x16_t found =
+        vorrq_u8(vcltq_u8(bytes, vdupq_n_u8(0x20)),
+                 vorrq_u8(vceqq_u8(bytes, vdupq_n_u8('"')), vceqq_u8(bytes, vdupq_n_u8('\\'))));
+    const std::uint64_t mask = nibbles(found);
+    if (mask != 0) return p + __builtin_ctzll(mask) / 4;
+  }
 #else
   while (*p != '"' && *p != '\\' && static_cast<unsigned char>(*p) > 0x1f) ++p;
   return p;
@@ -113,6 +141,22 @@ inline const char* find_line_end(const char* p, const char* end, bool& ascii) {
     p += __builtin_ctzll(bits(ends[0]) | (bits(ends[1]) << 16) | (bits(ends[2]) << 32) |
                          (bits(ends[3]) << 48));
     ascii = bits(all) == 0;
+    return p < end ? p : nullptr;
+  }
+  return nullptr;
+#elif defined(__ARM_NEON)
+  const uint8x16_t wanted = vdupq_n_u8('\n');
+  uint8x16_t all = vdupq_n_u8(0);
+  for (; p < end; p += 64) {  // the padding has room for it
+    const uint8x16_t text[] = {bytes_at(p), bytes_at(p + 16), bytes_at(p + 32), bytes_at(p + 48)};
+    const uint8x16_t ends[] = {vceqq_u8(text[0], wanted), vceqq_u8(text[1], wanted),
+                               vceqq_u8(text[2], wanted), vceqq_u8(text[3], wanted)};
+    all = vorrq_u8(all, vorrq_u8(vorrq_u8(text[0], text[1]), vorrq_u8(text[2], text[3])));
+    if (vmaxvq_u8(vorrq_u8(vorrq_u8(ends[0], ends[1]), vorrq_u8(ends[2], ends[3]))) == 0) continue;
+    std::size_t part = 0;
+    while (nibbles(ends[part]) == 0) ++part;
+    p += part * 16 + static_cast<std::size_t>(__builtin_ctzll(nibbles(ends[part]))) / 4;
+    ascii = vmaxvq_u8(all) < 0x80;
     return p < end ? p : nullptr;
   }
   return nullptr;

@@ -12,6 +12,7 @@ using dft::record::g_counter_clock;
 using dft::record::Knot;
 using dft::record::monotonic_ns;
 using dft::record::read_moment;
+using dft::record::Ticks;
 using dft::record::ticks;
 
 namespace {
@@ -73,7 +74,7 @@ std::vector<std::uint64_t> some_ticks(const ClockMap& line, std::mt19937_64& ran
 TEST_CASE("with the kernel's clock, ticks are nanoseconds and the line is exact") {
   const Clock clock(false);
   const auto line = fresh(12345);  // a guessed TSC rate is irrelevant here
-  CHECK(line->counter == 0);
+  CHECK(line->counter == Ticks::kNanoseconds);
   CHECK(line->rate() == kOne);
   const std::uint64_t first = line->knots[0].tick;
   CHECK(line->to_ns(first) == first + line->wall_offset);
@@ -166,6 +167,27 @@ TEST_CASE("follow() bends a wrong line and keeps earlier conversions") {
   }
 }
 
+TEST_CASE("a time that was given out stays") {
+  const Clock clock(true);
+  const auto line = fresh();
+  pass(1000000);
+  line->follow();
+  for (const int percent : {90, 110}) {
+    line->knots[line->count - 1].rate = line->rate() * static_cast<std::uint64_t>(percent) / 100;
+    pass(1000000);
+    const std::uint64_t tick = ticks();
+    line->hold(tick);
+    const std::uint64_t given = line->to_ns(tick);
+    const std::uint32_t knots = line->count;
+    pass(1000000);
+    line->follow();
+    CHECK(line->count > knots);  // it was corrected
+    CHECK(line->to_ns(tick) == given);
+    line->hold(tick - 1);  // an earlier one changes nothing
+    CHECK(line->until > tick);
+  }
+}
+
 TEST_CASE("the line is monotonic for any ticks") {
   const Clock clock(true);
   std::mt19937_64 random(11);
@@ -208,6 +230,20 @@ TEST_CASE("the parent's rate is used until one is measured") {
   CHECK(line->to_ns(first + 1000) == line->knots[0].ns + 500);
 }
 
+// An aarch64 counter may be that slow: 25 MHz, 40 ns per tick.
+TEST_CASE("a slow counter's line is as exact as its ticks") {
+  auto line = std::make_unique<ClockMap>();
+  constexpr std::uint64_t kStart = std::uint64_t{1} << 40;
+  constexpr std::uint64_t kWall = 1'700'000'000'000'000'000;
+  line->knots[0] = {kStart, kWall, 40 * kOne};
+  line->count = 1;
+  CHECK(line->to_ns(kStart + 1) == kWall + 40);
+  // A year later, which a product of 64 bits could not hold.
+  constexpr std::uint64_t kTicks = std::uint64_t{365} * 24 * 3600 * 25'000'000;
+  CHECK(line->to_ns(kStart + kTicks) == kWall + kTicks * 40);
+  CHECK(line->to_ns(kStart - 1) == kWall - 40);
+}
+
 TEST_CASE("settle() gives a rate to a line that was never corrected") {
   SUBCASE("from this boot's clock") {
     const Clock clock(true);
@@ -225,7 +261,17 @@ TEST_CASE("settle() gives a rate to a line that was never corrected") {
   SUBCASE("from a guess on another machine") {
     const Clock clock(true);
     const auto line = fresh();
+    line->knots[0].rate = 0;  // aarch64 states one from the start
     line->settle(false);
+    CHECK(line->rate() == kOne / 3);
+  }
+  SUBCASE("from a guess for another kind of counter") {
+    const Clock clock(true);
+    const auto line = fresh();
+    line->knots[0].rate = 0;
+    line->counter = line->counter == Ticks::kTsc ? Ticks::kGenericTimer : Ticks::kTsc;
+    pass(1000000);
+    line->settle(true);
     CHECK(line->rate() == kOne / 3);
   }
   SUBCASE("but keeps a known one") {
