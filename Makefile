@@ -41,9 +41,9 @@ say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench foreign cpython pythons trainers dlio docs)
+BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench foreign cpython pythons trainers dlio aarch64 docs wheels)
 .PHONY: $(BOOTSTRAPS)
 $(BOOTSTRAPS): bootstrap-%:
 	@tools/bootstrap.sh $*
@@ -130,13 +130,34 @@ test-cpython: bootstrap-cpython stage ## CPython's own tests, bare and traced: n
 	@$(PYTEST) $(PYTEST_ARGS) tests/foreign/cpython
 
 .PHONY: test-pythons
-test-pythons: bootstrap-pythons ## The Python API with every Python from 3.9 to 3.13 that is there
+test-pythons: bootstrap-pythons ## The Python API with every Python from 3.9 on that is there
 	@$(BIN)/python tools/test_pythons.py --workers $(PYTEST_WORKERS) $(PYTHONS_ARGS)
 
 .PHONY: test-dlio
 test-dlio: bootstrap-dlio stage package ## DLIO on a small workload, bare and traced
 	$(call say,DLIO$(comma) bare and traced)
 	@$(PYTEST) $(PYTEST_ARGS) tests/foreign/dlio
+
+# Cross-built, and run under qemu-user: what that cannot show is in docs/design/aarch64.md.
+AARCH64_ROOT := $(CURDIR)/$(BUILD)/aarch64-sysroot
+AARCH64_PREFIX := $(CURDIR)/$(BUILD)/aarch64-site/dftracer
+AARCH64_BUILD = -DCMAKE_TOOLCHAIN_FILE=tests/aarch64/toolchain.cmake -DDFTRACER_WERROR=ON \
+  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDFTRACER_BUILD_TESTS=ON -DDFTRACER_BUILD_PYTHON=ON \
+  -DPython_EXECUTABLE=$(CURDIR)/tests/aarch64/bin/python-aarch64 \
+  -DPython_INCLUDE_DIR=$(AARCH64_ROOT)/usr/include/python3.11
+
+.PHONY: test-aarch64
+test-aarch64: bootstrap-aarch64 stage package ## aarch64 under qemu-user: unit tests, end-to-end, both machines' traces
+	$(call say,aarch64: cross build)
+	$(call cmake_build,aarch64,$(AARCH64_BUILD))
+	@$(CMAKE) --install $(BUILD)/aarch64 --prefix $(AARCH64_PREFIX) >/dev/null
+	@cp -r python/dftracer/. $(AARCH64_PREFIX)
+	@cp -r $(VENV)/lib/python3*/site-packages/pydftracer-*.dist-info $(BUILD)/aarch64-site
+	$(call say,aarch64: unit tests)
+	@tests/aarch64/unit.sh $(UNIT_ARGS)
+	$(call say,aarch64: end-to-end tests)
+	@QEMU_LD_PREFIX=$(AARCH64_ROOT) DFTRACER_PREFIX=$(AARCH64_PREFIX) PYTEST_WORKERS=$(PYTEST_WORKERS) \
+	  tests/aarch64/enter.sh tests/aarch64/end_to_end.sh $(PYTEST_ARGS)
 
 # AddressSanitizer and UndefinedBehaviorSanitizer share a build, with the fuzz targets.
 ASAN_BUILD := -DDFTRACER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug \
@@ -181,8 +202,10 @@ fuzz: bootstrap-test ## Run each fuzz target for FUZZ_SECONDS (10)
 CHECK_BUILD := -DDFTRACER_WERROR=ON -DDFTRACER_BUILD_TESTS=ON -DDFTRACER_BUILD_FUZZ=ON \
   -DDFTRACER_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
 
+VENV_PYTHON = $(shell $(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
 .PHONY: check
-check: bootstrap-test bootstrap-docs package ## Format, lint, types, include arrows and documents
+check: bootstrap-test bootstrap-docs bootstrap-wheels package ## Format, lint, types, include arrows and documents
 	$(call say,clang-format)
 	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(call say,include and import arrows)
@@ -200,6 +223,8 @@ check: bootstrap-test bootstrap-docs package ## Format, lint, types, include arr
 	@$(MKDOCS) --site-dir $(BUILD)/site-check
 	$(call say,warnings as errors)
 	$(call cmake_build,check,$(CHECK_BUILD))
+	$(call say,symbols$(comma) size and licences of a wheel)
+	@$(BIN)/python tools/wheels.py --arch x86_64 --python $(VENV_PYTHON) --no-sdist --into $(BUILD)/wheels/check
 	$(call say,clang-tidy)
 	@$(BIN)/python tools/run_tidy.py $(BUILD)/check
 	$(call say,all checks passed)
@@ -209,22 +234,31 @@ format: bootstrap-test ## Rewrite sources in the project's format
 	@$(BIN)/clang-format -i $(CXX_FILES)
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
 
+# Measured is what users install. `make package` puts the local build back.
+.PHONY: install-wheel
+install-wheel: bootstrap-wheels
+	@rm -rf $(BUILD)/wheels/bench $(BUILD)/.package-installed
+	@$(BIN)/python tools/wheels.py --arch $$(uname -m) --python $(VENV_PYTHON) --no-sdist --into $(BUILD)/wheels/bench
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall \
+	  $(BUILD)/wheels/bench/*.whl
+
 .PHONY: bench
 bench: bench-calls $(if $(BENCH_ARGS),,bench-reading bench-torch) ## Measure the costs and print tables
 
 .PHONY: bench-calls
-bench-calls: bootstrap-bench stage package ## … what recording costs a program (BENCH_ARGS: of this one)
+bench-calls: bootstrap-bench install-wheel ## … what recording costs a program (BENCH_ARGS: of this one)
 	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
 .PHONY: bench-reading
-bench-reading: bootstrap-bench stage package ## … how fast traces are read, merged and reported on
+bench-reading: bootstrap-bench install-wheel ## … how fast traces are read, merged and reported on
 	@$(BIN)/python benchmarks/reading.py
 	@$(BIN)/python benchmarks/merging.py --repeats 3
 	@$(BIN)/python benchmarks/reporting.py
 
 .PHONY: bench-torch
-bench-torch: bootstrap-bench stage package ## … what tracing costs PyTorch: an operation, a training loop
+bench-torch: bootstrap-bench install-wheel ## … what tracing costs PyTorch: an operation, a training loop
 	@$(BIN)/python benchmarks/torch_dynamo.py
+	@$(BIN)/python benchmarks/torch_lineage.py
 	@$(BIN)/python benchmarks/torch_training.py
 
 .PHONY: wheel
@@ -232,6 +266,20 @@ wheel: bootstrap-build ## Build a wheel into dist/
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
 	  --wheel-dir dist .
 	@ls -l dist
+
+.PHONY: wheel-companion
+wheel-companion: bootstrap-build ## Build the empty companion distribution `dftracer` into dist/
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+	  --wheel-dir dist packaging/dftracer
+
+.PHONY: wheels
+wheels: bootstrap-wheels wheel-companion ## Build and check the wheels of a release, and its source distribution, into dist/
+	@$(BIN)/python tools/wheels.py $(WHEELS_ARGS)
+
+.PHONY: test-wheels
+test-wheels: bootstrap-test bootstrap-wheels ## Install the wheels of dist/ into empty venvs, and use them as a user does
+	$(call say,wheels as installed)
+	@$(BIN)/python -m pytest -q $(PYTEST_ARGS) tests/wheels
 
 # The reference is read from the sources, so no installed package can make it stale.
 MKDOCS = PYTHONPATH=python NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

@@ -19,6 +19,11 @@ if(DFTRACER_ISAL_BUNDLE)
   install(FILES ${DFTRACER_ISAL_BUNDLE} RENAME ${DFTRACER_ISAL_SONAME}
     DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
+# A wheel that links its dependencies statically carries their licences.
+if(SKBUILD_METADATA_DIR AND DEFINED ENV{DFTRACER_WHEEL_DEPENDENCIES})
+  install(DIRECTORY $ENV{DFTRACER_WHEEL_DEPENDENCIES}/licenses/
+    DESTINATION ${SKBUILD_METADATA_DIR}/licenses)
+endif()
 install(DIRECTORY include/dftracer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
@@ -28,7 +33,7 @@ configure_package_config_file(cmake/dftracer-config.cmake.in
   INSTALL_DESTINATION ${package_dir}
   PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/dftracer-config-version.cmake
-  COMPATIBILITY SameMinorVersion)
+  COMPATIBILITY AnyNewerVersion) # it speaks the interfaces of 1.x and 2.x
 install(FILES
   ${PROJECT_BINARY_DIR}/dftracer-config.cmake
   ${PROJECT_BINARY_DIR}/dftracer-config-version.cmake
@@ -41,6 +46,20 @@ string(REGEX REPLACE "/$" "" DFTRACER_PC_PREFIX ${DFTRACER_PC_PREFIX})
 configure_file(cmake/dftracer.pc.in ${PROJECT_BINARY_DIR}/dftracer.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/dftracer.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# Module files, which find the prefix by their own place: a wheel has none, and an absolute place of
+# shared data has no way up to the prefix.
+if(NOT SKBUILD AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_DATAROOTDIR}")
+  set(module_dir ${CMAKE_INSTALL_DATAROOTDIR}/modulefiles/dftracer)
+  string(REGEX MATCHALL "[^/]+" module_path "${module_dir}/file")
+  list(LENGTH module_path DFTRACER_MODULE_DEPTH)
+  configure_file(cmake/modulefile.lua.in ${PROJECT_BINARY_DIR}/modulefile.lua @ONLY)
+  configure_file(cmake/modulefile.tcl.in ${PROJECT_BINARY_DIR}/modulefile.tcl @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/modulefile.lua DESTINATION ${module_dir}
+    RENAME ${DFTRACER_VERSION}.lua)
+  install(FILES ${PROJECT_BINARY_DIR}/modulefile.tcl DESTINATION ${module_dir}
+    RENAME ${DFTRACER_VERSION})
+endif()
 
 if(TARGET dftracer_python)
   install(TARGETS dftracer_python dftracer_reader_python LIBRARY DESTINATION .)

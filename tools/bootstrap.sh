@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Prepares a machine for one level of work: build, demo (make demo), test (make test, make check), bench,
 # foreign (make test-foreign), cpython (make test-cpython), pythons (make test-pythons),
-# trainers (make test-trainers), dlio (make test-dlio), docs (make docs).
+# trainers (make test-trainers), dlio (make test-dlio), aarch64 (make test-aarch64), docs (make docs),
+# wheels (make wheels).
 # System packages come from apt where that is permitted, Python packages (the dependency groups of
 # pyproject.toml) go into .venv. Finished levels are stamped, so that a second call neither takes time nor
 # needs a network.
@@ -18,11 +19,12 @@ optional_group=torch
 case $level in
     build) group=build optional_group= ;;
     docs) group=docs optional_group= ;;
+    wheels) group=wheels optional_group= ;;
     demo) group=demo ;;
-    test | bench | foreign | cpython | pythons | dlio) group=test ;;
+    test | bench | foreign | cpython | pythons | dlio | aarch64) group=test ;;
     trainers) group=test optional_group=trainers ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|demo|test|bench|foreign|cpython|pythons|trainers|dlio|docs]" >&2
+        echo "usage: tools/bootstrap.sh [build|demo|test|bench|foreign|cpython|pythons|trainers|dlio|aarch64|docs|wheels]" >&2
         exit 2
         ;;
 esac
@@ -33,7 +35,10 @@ if [[ $level == dlio ]]; then beside=build/dlio-venv; fi
 
 state=$({ cat "$0" && sed -n '/^\[dependency-groups\]/,/^\[project/p' pyproject.toml && echo "$PWD"; } | cksum | tr ' ' '-')
 stamp=$venv/.ready-$level
-if [[ -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$state" && -x ${beside:-$venv}/bin/python ]]; then
+below=build # what a level keeps there is gone after `make clean`
+if [[ $level == aarch64 ]]; then below=build/aarch64-site; fi
+if [[ -x $venv/bin/python && -f $stamp && $(<"$stamp") == "$state" && -x ${beside:-$venv}/bin/python &&
+    ($below == build || -d $below) ]]; then
     exit 0
 fi
 
@@ -65,7 +70,14 @@ find_missing() {
     have_python_h || required+=(python3-dev)
     # Compiles once for the builds that share their flags: the library, the Python package, wheels.
     have_command ccache || optional+=(ccache)
-    [[ $level == build || $level == demo || $level == docs ]] && return
+    if [[ $level == wheels ]]; then
+        # ISA-L's x86-64 assembly is written for it.
+        have_command nasm || required+=(nasm)
+        # The oldest compilers that the source distribution promises to build with.
+        have_command g++-11 || optional+=(g++-11)
+        have_command clang++-15 || optional+=(clang-15)
+    fi
+    [[ $level == build || $level == demo || $level == docs || $level == wheels ]] && return
     have_header doctest/doctest.h || required+=(doctest-dev)
     have_command pkg-config || required+=(pkg-config)
     have_command jq || optional+=(jq)
@@ -95,6 +107,9 @@ find_missing() {
         # The server is in the package of tools, under another name; that package starts no daemon.
         have_command redis-server || have_command redis-check-rdb || optional+=(redis-tools)
         have_postgres || optional+=(postgresql)
+    fi
+    if [[ $level == aarch64 ]]; then
+        have_command aarch64-linux-gnu-g++ || required+=(g++-aarch64-linux-gnu)
     fi
     if [[ $level == cpython ]]; then
         have_cpython_tests || optional+=("lib$(basename "$(system_python)")-testsuite")
@@ -180,6 +195,19 @@ if [[ -n $beside ]]; then
         rm -rf "$beside"
         echo "bootstrap: they could not be installed; is a package index reachable?" >&2
         exit 1
+    fi
+fi
+
+# The emulator, what the cross build needs of arm64, and what the report imports there: all below build/.
+if [[ $level == aarch64 ]]; then
+    tests/aarch64/sysroot.sh
+    site=build/aarch64-site
+    rm -rf "$site"
+    if ! install "$venv/bin/python" --target "$site" --only-binary=:all: --implementation cp \
+        --python-version 3.11 --platform manylinux_2_28_aarch64 --platform manylinux_2_17_aarch64 \
+        --platform manylinux2014_aarch64 "duckdb>=1.0" "plotly>=6.0" 2>/dev/null; then
+        echo "bootstrap: going on without duckdb and plotly for aarch64: the test of the report is skipped" >&2
+        mkdir -p "$site"
     fi
 fi
 

@@ -13,65 +13,26 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
+from pythons import PIP_VERSION, VERSIONS, Python, find, works
+
 ROOT = Path(__file__).resolve().parent.parent
-VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
 TESTS = ("tests/python/annotations", "tests/python/guides")
 PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-# The first versions of pip do not know dependency groups; this one runs on every Python here.
-PIP_VERSION = "25.3"
 
 
 class Failed(Exception):
     """A step went wrong; its output says how."""
 
 
-@dataclass(frozen=True)
-class Python:
-    version: str
-    interpreter: Path
-
-    @property
-    def home(self) -> Path:
-        return ROOT / "build" / "pythons" / self.version
-
-    @property
-    def own(self) -> Path:
-        return self.home / "bin" / "python"
+def home(python: Python) -> Path:
+    return ROOT / "build" / "pythons" / python.version
 
 
-def candidates(version: str) -> Iterator[Path]:
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    found = pyenv.glob(f"versions/{version}.*/bin/python")
-    yield from sorted(found, key=lambda path: int_or_zero(path.parts[-3].split(".")[2]))[::-1]
-    for directory in os.get_exec_path():
-        yield Path(directory) / f"python{version}"
-
-
-def int_or_zero(text: str) -> int:
-    return int(text) if text.isdigit() else 0
-
-
-def works(interpreter: Path, version: str) -> bool:
-    """A name on PATH may be a shim that leads nowhere."""
-    ask = "import sys, ensurepip, venv; print('%d.%d' % sys.version_info[:2])"
-    try:
-        done = subprocess.run(
-            [interpreter, "-c", ask], capture_output=True, text=True, timeout=60, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return done.returncode == 0 and done.stdout.strip() == version
-
-
-def find(version: str) -> Python | None:
-    for interpreter in candidates(version):
-        if interpreter.exists() and works(interpreter, version):
-            return Python(version, interpreter)
-    return None
+def own(python: Python) -> Path:
+    return home(python) / "bin" / "python"
 
 
 def run(command: Sequence[str | Path], path: Path | None = None) -> None:
@@ -85,28 +46,28 @@ def run(command: Sequence[str | Path], path: Path | None = None) -> None:
 def prepare(python: Python) -> None:
     groups = (ROOT / "pyproject.toml").read_text().partition("\n[dependency-groups]\n")[2]
     wanted = PIP_VERSION + groups.partition("\n[project")[0]
-    stamp = python.home / ".ready"
-    if stamp.exists() and stamp.read_text() == wanted and works(python.own, python.version):
+    stamp = home(python) / ".ready"
+    if stamp.exists() and stamp.read_text() == wanted and works(own(python), python.version):
         return
-    run([python.interpreter, "-m", "venv", "--clear", python.home])
-    run([python.own, *PIP, f"pip=={PIP_VERSION}"])
-    run([python.own, *PIP, "--group", "pythons"])
+    run([python.interpreter, "-m", "venv", "--clear", home(python)])
+    run([own(python), *PIP, f"pip=={PIP_VERSION}"])
+    run([own(python), *PIP, "--group", "pythons"])
     stamp.write_text(wanted)
 
 
 def install(python: Python) -> None:
     settings = {
-        "build-dir": python.home / "build",
+        "build-dir": home(python) / "build",
         "cmake.define.DFTRACER_WERROR": "ON",
     }
     words = [f"--config-settings={key}={value}" for key, value in settings.items()]
     how = ["--no-build-isolation", "--no-deps", "--force-reinstall"]
-    run([python.own, *PIP, *how, *words, "."], path=python.own.parent)
+    run([own(python), *PIP, *how, *words, "."], path=own(python).parent)
 
 
 def test(python: Python, workers: int, more: Sequence[str]) -> None:
     tests = [path for path in TESTS if (ROOT / path).is_dir()]
-    run([python.own, "-m", "pytest", "-q", "-n", str(workers), *(more or tests)])
+    run([own(python), "-m", "pytest", "-q", "-n", str(workers), *(more or tests)])
 
 
 def main() -> int:

@@ -125,7 +125,7 @@ typedef struct dftracer_recovery {
 } dftracer_recovery;
 int dftracer_recover(const char* directory, unsigned flags, dftracer_recovery* result);
 
-/* "0.1.0" */
+/* Such as "3.0.0"; the file VERSION sets it. */
 const char* dftracer_version(void);
 
 #ifdef __cplusplus

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dftracer import _mixture
 from dftracer.errors import DFTracerError
 
 LIBRARY = Path(__file__).resolve().parent / "lib64" / "libdftracer_core.so"
@@ -46,12 +47,13 @@ def load() -> ctypes.CDLL:
         library = ctypes.CDLL(str(LIBRARY))
     except OSError as error:
         raise DFTracerError(f"cannot load {LIBRARY}: {error}") from None
-    library.dftracer_recover.argtypes = [
-        ctypes.c_char_p,
-        ctypes.c_uint,
-        ctypes.POINTER(_Recovery),
-    ]
-    library.dftracer_recover.restype = ctypes.c_int
+    try:
+        recovering = library.dftracer_recover
+    except AttributeError:  # the library of DFTracer's own package, under the same name
+        text = f"{LIBRARY} is not the library of this package"
+        raise DFTracerError(text if _mixture.warned() else f"{text}: {_mixture.REPAIR}") from None
+    recovering.argtypes = [ctypes.c_char_p, ctypes.c_uint, ctypes.POINTER(_Recovery)]
+    recovering.restype = ctypes.c_int
     return library
 
 

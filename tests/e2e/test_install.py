@@ -32,7 +32,8 @@ int main(void) {
 PROJECT = """
 cmake_minimum_required(VERSION 3.20)
 project(outside LANGUAGES C)
-find_package(dftracer REQUIRED)
+# As a project written for DFTracer 2.x has it.
+find_package(dftracer 2.0 REQUIRED)
 foreach(variable DFTRACER_INCLUDE_DIRS DFTRACER_LIBRARY_DIRS)
   if(NOT IS_DIRECTORY "${${variable}}")
     message(FATAL_ERROR "${variable} is '${${variable}}'")

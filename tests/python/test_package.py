@@ -50,6 +50,21 @@ def test_console_script(tmp_path: Path) -> None:
     assert done.stdout.strip() == f"dftracer {VERSION}", done.stderr
 
 
+def test_the_companion_is_empty_and_requires_this_version(tmp_path: Path) -> None:
+    done = python(
+        *["-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps", "--no-index"],
+        *["--disable-pip-version-check", "--wheel-dir", tmp_path, ROOT / "packaging" / "dftracer"],
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(tmp_path / f"dftracer-{VERSION}-py3-none-any.whl") as archive:
+        notes = f"dftracer-{VERSION}.dist-info"
+        assert {Path(name).parent.name for name in archive.namelist()} == {notes}
+        metadata = archive.read(f"{notes}/METADATA").decode().splitlines()
+    required = [line for line in metadata if line.startswith("Requires-Dist:")]
+    assert required == [f"Requires-Dist: pydftracer=={VERSION}"]
+
+
 @pytest.mark.long
 def test_wheel_holds_libraries_headers_and_build_files(tmp_path: Path) -> None:
     # A build directory of its own: another test run, or `make`, may be using the shared one.

@@ -11,6 +11,7 @@ from typing import Any
 from support.members import pack
 
 Record = dict[str, Any]
+VERSION = (Path(__file__).resolve().parents[2] / "VERSION").read_text().strip()
 EPOCH = 1_790_000_000_000_000  # microseconds
 
 
@@ -70,7 +71,7 @@ def process(
         "ppid": parent,
         "cmd_hash": hash_of("train"),
         "exec_hash": hash_of("python"),
-        "version": "v0.1.0",
+        "version": f"v{VERSION}",
         "date": "now",
         "cwd": hash_of("/work"),
         "run": hash_of("run"),
