@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import platform
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ from support.command import dftracer
 
 from dftracer import _libcore
 from dftracer.commands._cli.main import main
+from dftracer.commands.doctor import _installation, _machine
 
 
 def checks(*words: str, cwd: Path, env: dict[str, str] | None = None, code: int = 0) -> list[Any]:
@@ -31,6 +36,11 @@ def test_a_sound_installation(tmp_path: Path) -> None:
     found = checks(cwd=tmp_path)
     assert {status for _, status, _ in found} <= {"ok", "warn"}
     assert "traced /" in of(found, "preload", "ok")
+    assert platform.python_version() in of(found, "version", "ok")
+    assert of(found, "wheel", "ok").startswith(f"cp3{sys.version_info[1]}-")
+    assert of(found, "system", "ok").startswith(f"Linux {platform.release()} ")
+    names = [name for name, _, _ in found]
+    assert {"clock", "perf", "io_uring"} <= set(names)
     assert str(tmp_path) in of(found, "directory", "ok")
     assert not list(tmp_path.iterdir())
     text = dftracer("doctor", cwd=tmp_path).stdout
@@ -131,3 +141,70 @@ def test_a_real_trace_of_a_killed_process(tmp_path: Path) -> None:
     assert "1 ended without exit()" in of(found, "processes", "ok")
     assert of(found, "untraced", "warn") == "1 x true: without LD_PRELOAD"
     assert of(found, "losses", "ok") == "no event was lost"
+
+
+def test_which_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = tmp_path / "pydftracer-3.0.0.dist-info"
+    notes.mkdir()
+    (notes / "METADATA").write_text("Metadata-Version: 2.1\nName: pydftracer\nVersion: 3.0.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def text(tag: str, origin: dict[str, Any] | None = None) -> str:
+        (notes / "WHEEL").write_text(f"Wheel-Version: 1.0\nTag: {tag}\n")
+        (notes / "direct_url.json").write_text(json.dumps(origin or {}))
+        (check,) = _installation._wheel()
+        assert check[:2] == ("wheel", "ok")
+        return check.text
+
+    many = "cp39-cp39-manylinux_2_17_x86_64"
+    assert text(many) == f"{many}: a portable wheel, for glibc 2.17 or later"
+    old = "cp39-cp39-manylinux2014_aarch64"
+    assert text(old, {"archive_info": {}}).endswith("for glibc 2.17 or later")
+    built = "cp311-cp311-linux_x86_64"
+    assert text(built).startswith(f"{built}: built from source; runs where glibc")
+    source = {"url": "file:///home/u/clone", "dir_info": {}}
+    assert text(built, source) == f"{built}: built from source in /home/u/clone"
+    source["dir_info"] = {"editable": True}
+    assert text(built, source).endswith("in /home/u/clone, editable")
+
+
+def test_what_the_c_library_means() -> None:
+    assert "(dlmopen) are recorded" in _machine.system("glibc", "2.36").text
+    assert "are not recorded" in _machine.system("glibc", "2.28").text
+    check = _machine.system("", "")
+    assert check.status == "warn"
+    assert check.text.endswith("unknown C library: dftracer run needs glibc")
+
+
+@pytest.mark.parametrize(
+    ("error", "start", "meaning"),
+    [
+        (0, "permitted (io_uring_disabled 0); ", "moves bytes that the trace does not contain"),
+        (
+            errno.EPERM,
+            "not permitted: Operation not permitted (io_uring_disabled 0, or ",
+            "instead",
+        ),
+        (errno.ENOSYS, "not permitted: the kernel or a sandbox does not have", "instead"),
+        (None, "not known: a sandbox ended the attempt with SIGSYS (", "where a program uses it"),
+    ],
+)
+def test_permissions_and_what_they_mean(error: int | None, start: str, meaning: str) -> None:
+    killed = signal.SIGSYS if error is None else 0
+    check = _machine.io_uring(_machine.Probe(0, error, killed), "0")
+    assert check.text.startswith(start)
+    assert meaning in check.text
+    check = _machine.perf(_machine.Probe(error, 0, killed), "0")
+    assert check.text.startswith(start.replace("io_uring_disabled", "perf_event_paranoid"))
+    assert "page faults of mapped files are not recorded" in check.text
+    assert check.status == "ok"
+
+
+def test_the_attempts_are_made_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _machine.probe()
+    assert found.perf is not None
+    assert found.io_uring is not None
+    monkeypatch.setattr(
+        _machine, "_PROBE", "import os; print(13, flush=True); os.kill(os.getpid(), 31)"
+    )
+    assert _machine.probe() == _machine.Probe(13, None, 31)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 VERBS = {
     "Record": {
         "run": "run a program and record its I/O calls and those of its child processes",
+        "env": "print the variables that run sets, for job scripts that cannot use it",
         "top": "show what traced processes are doing right now",
     },
     "Analyze": {

@@ -5,28 +5,35 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import importlib.util
+import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
-from dftracer import _cleanup, _libcore
+from dftracer import _cleanup, _libcore, _mixture
 from dftracer._format import counted, size
 from dftracer.commands.doctor._check import Check, fail, ok, warn
+from dftracer.commands.doctor._machine import check_clock, check_permissions, check_system, read
 from dftracer.errors import DFTracerError
 
 
 def check_installation() -> Iterator[Check]:
     for check in (
         _version,
+        _wheel,
+        _package,
         _library_loads,
         _extension,
         _preload,
         _directory,
         _space,
-        _clock,
+        check_system,
+        check_clock,
+        check_permissions,
         _proc,
         _settings,
         _neighbours,
@@ -39,18 +46,53 @@ def _guarded(check: Callable[[], Iterator[Check]]) -> Iterator[Check]:
     try:
         yield from check()
     except (OSError, DFTracerError, ImportError, subprocess.SubprocessError) as error:
-        yield fail(check.__name__.strip("_").replace("_", " "), str(error))
+        name = check.__name__.replace("check_", "").strip("_").replace("_", " ")
+        yield fail(name, str(error))
 
 
 def _version() -> Iterator[Check]:
     version = importlib.metadata.version("pydftracer")
     where = _libcore.LIBRARY.parent.parent
-    libc = " ".join(platform.libc_ver())
-    yield ok(
-        "version",
-        f"dftracer {version} in {where}, Python {platform.python_version()}, "
-        f"{platform.system()} {platform.machine()}, {libc or 'unknown C library'}",
-    )
+    yield ok("version", f"dftracer {version} in {where}, Python {platform.python_version()}")
+
+
+def _wheel() -> Iterator[Check]:
+    """How the package came here, as pip notes it."""
+    ours = importlib.metadata.distribution("pydftracer")
+    lines = (ours.read_text("WHEEL") or "").splitlines()
+    tags = ", ".join(line.partition(": ")[2] for line in lines if line.startswith("Tag: "))
+    origin = json.loads(ours.read_text("direct_url.json") or "{}")
+    if "dir_info" in origin:
+        editable = ", editable" if origin["dir_info"].get("editable") else ""
+        how = f"built from source in {origin.get('url', '?').partition('file://')[2]}{editable}"
+    elif "manylinux" in tags:
+        found = re.search(r"manylinux_(\d+)_(\d+)", tags.replace("manylinux2014", "manylinux_2_17"))
+        since = f"glibc {found[1]}.{found[2]}" if found else "glibc"
+        how = f"a portable wheel, for {since} or later"
+    else:
+        how = "built from source; runs where glibc is not older than on the machine that built it"
+    yield ok("wheel", f"{tags or 'no tag'}: {how}")
+
+
+def _package() -> Iterator[Check]:
+    """Whether the files of this package are complete, and alone in their directory."""
+    text = _mixture.explain()
+    if text is not None:
+        yield fail("package", text)
+        return
+    ours = importlib.metadata.distribution("pydftracer")
+    other = _distribution_version("dftracer", missing=ours.version)
+    if other != ours.version:
+        yield fail(
+            "package",
+            f"dftracer {other} is installed beside pydftracer {ours.version}, and uninstalling it "
+            f"would delete files of this one: {_mixture.REPAIR}",
+        )
+        return
+    missing = [file for file in ours.files or () if not os.path.exists(str(ours.locate_file(file)))]
+    if missing:
+        number = counted(len(missing), "file")
+        yield warn("package", f"{number} missing, such as {missing[0]}: install pydftracer again")
 
 
 def _library_loads() -> Iterator[Check]:
@@ -150,18 +192,6 @@ def _space() -> Iterator[Check]:
         yield ok("space", text)
 
 
-def _clock() -> Iterator[Check]:
-    source = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"
-    if _libcore.uses_counter():
-        yield ok("clock", f"CPU timestamp counter (clock source {source})")
-    else:
-        yield warn(
-            "clock",
-            f"clock_gettime, because the kernel's clock source is {source}: about 50 ns more per "
-            "event",
-        )
-
-
 def _proc() -> Iterator[Check]:
     """/proc shows which processes have died. Nothing here uses ptrace."""
     missing = [name for name in ("stat", "maps", "io") if not os.access(f"/proc/self/{name}", 4)]
@@ -172,7 +202,7 @@ def _proc() -> Iterator[Check]:
             "run, and traces of crashed processes are completed late",
         )
         return
-    status = _read("/proc/self/status") or ""
+    status = read("/proc/self/status") or ""
     modes = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
     filtered = modes.get("Seccomp", "0") != "0"
     note = ", seccomp filters system calls, but the checks above passed" if filtered else ""
@@ -236,19 +266,11 @@ def _extras() -> Iterator[Check]:
     yield ok("extras", text)
 
 
-def _distribution_version(name: str) -> str:
+def _distribution_version(name: str, missing: str = "unknown version") -> str:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return "unknown version"
-
-
-def _read(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read().strip()
-    except OSError:
-        return None
+        return missing
 
 
 @contextlib.contextmanager

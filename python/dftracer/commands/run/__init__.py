@@ -7,11 +7,16 @@ import contextlib
 import os
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from dftracer import _cleanup, _libcore
+from dftracer.commands._cli.recording import (
+    OPTIONS,
+    OWN_FAILURE,
+    add_options,
+    require_library,
+    settings,
+)
 from dftracer.commands.run._child import CannotStart, Child
-from dftracer.commands.run._settings import OWN_FAILURE, settings
 from dftracer.commands.run._summary import finish, show
 from dftracer.errors import DFTracerError
 
@@ -27,64 +32,12 @@ exit status: that of the program. If it was killed by a signal, so is this comma
 could not start, 126 if the program cannot be executed, 127 if it was not found.
 """
 
-
-# Flags, and their arguments to add_argument.
-OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
-    (
-        ("-o", "--output"),
-        {
-            "metavar": "DIR",
-            "help": "directory for the traces (DFTRACER_LOG_FILE; default: a new directory "
-            "dftracer-NAME-TIME); PATH.pfw.gz names the file of the first process",
-        },
-    ),
-    (
-        ("--name",),
-        {"metavar": "N", "help": "prefix of the file names (default: the program's name)"},
-    ),
-    (
-        ("--data-dir",),
-        {
-            "metavar": "P",
-            "action": "append",
-            "default": [],
-            "help": "record only files below P; may be repeated; `all` also records system files "
-            "(DFTRACER_DATA_DIR)",
-        },
-    ),
-    (
-        ("--no-io",),
-        {
-            "action": "store_true",
-            "help": "record only the program's own regions, no I/O calls (DFTRACER_DISABLE_IO=1)",
-        },
-    ),
-    (
-        ("--no-metadata",),
-        {
-            "action": "store_true",
-            "help": "do not record the arguments of calls (DFTRACER_INC_METADATA=0)",
-        },
-    ),
-    (
-        ("--torch",),
-        {
-            "action": "store_true",
-            "help": "record regions of PyTorch training loops (DFTRACER_TORCH=1)",
-        },
-    ),
-    (
-        ("-q", "--quiet"),
-        {"action": "store_true", "help": "print no summary (DFTRACER_SUMMARY=0)"},
-    ),
-)
 _WITH_VALUE = {flag for flags, how in OPTIONS if "metavar" in how for flag in flags}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "dftracer run [OPTION ...] [--] PROGRAM [ARGUMENT ...]"
-    for flags, how in OPTIONS:
-        parser.add_argument(*flags, **how)
+    add_options(parser)
 
 
 def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -104,12 +57,7 @@ def run(args: argparse.Namespace) -> int:
     command: list[str] = args.rest
     if not command:
         raise DFTracerError("missing PROGRAM: dftracer run [OPTION ...] -- PROGRAM [ARGUMENT ...]")
-    if not _libcore.PRELOAD.exists():
-        raise DFTracerError(
-            f"{_libcore.PRELOAD} is missing: this package was built for a platform without "
-            "interception; programs must start tracing themselves",
-            OWN_FAILURE,
-        )
+    require_library()
     os.environ.update(settings(args, command))
     own: _libcore.Run | None = None
     try:

@@ -1,4 +1,4 @@
-"""The environment variables that trace a program, and where its traces go."""
+"""Options of the verbs that record, the variables that they set, and where the traces go."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import os
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dftracer import _cleanup, _libcore
 from dftracer.errors import DFTracerError
@@ -13,11 +14,87 @@ from dftracer.errors import DFTracerError
 # Exit status of our own failures, as in env, nohup and timeout.
 OWN_FAILURE = 125
 
+# Flags, and their arguments to add_argument.
+OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (
+        ("-o", "--output"),
+        {
+            "metavar": "DIR",
+            "help": "directory for the traces (DFTRACER_LOG_FILE; default: a new directory "
+            "dftracer-NAME-TIME); PATH.pfw.gz names the file of the first process",
+        },
+    ),
+    (
+        ("--name",),
+        {"metavar": "N", "help": "prefix of the file names (default: the program's name)"},
+    ),
+    (
+        ("--data-dir",),
+        {
+            "metavar": "P",
+            "action": "append",
+            "default": [],
+            "help": "record only files below P; may be repeated; `all` also records system files "
+            "(DFTRACER_DATA_DIR)",
+        },
+    ),
+    (
+        ("--no-io",),
+        {
+            "action": "store_true",
+            "help": "record only the program's own regions, no I/O calls (DFTRACER_DISABLE_IO=1)",
+        },
+    ),
+    (
+        ("--no-metadata",),
+        {
+            "action": "store_true",
+            "help": "do not record the arguments of calls (DFTRACER_INC_METADATA=0)",
+        },
+    ),
+    (
+        ("--torch",),
+        {
+            "action": "store_true",
+            "help": "record regions of PyTorch training loops (DFTRACER_TORCH=1)",
+        },
+    ),
+    (
+        ("-q", "--quiet"),
+        {"action": "store_true", "help": "print no summary (DFTRACER_SUMMARY=0)"},
+    ),
+)
 
-def settings(args: argparse.Namespace, command: Sequence[str]) -> dict[str, str]:
-    """The environment variables that trace the program."""
+
+def add_options(parser: argparse.ArgumentParser, **helps: str) -> None:
+    """`helps` replaces the help of an option, by its name."""
+    for flags, how in OPTIONS:
+        own = helps.get(flags[-1].lstrip("-"))
+        parser.add_argument(*flags, **({**how, "help": own} if own else how))
+
+
+def require_library() -> None:
+    try:
+        _libcore.load()
+    except DFTracerError as error:
+        raise DFTracerError(str(error), OWN_FAILURE) from None
+    if not _libcore.PRELOAD.exists():
+        raise DFTracerError(
+            f"{_libcore.PRELOAD} is missing: this package was built for a platform without "
+            "interception; programs must start tracing themselves",
+            OWN_FAILURE,
+        )
+
+
+def settings(
+    args: argparse.Namespace, command: Sequence[str], *, create: bool = True
+) -> dict[str, str]:
+    """The environment variables that trace the program.
+
+    `create` reserves a new directory by making it; otherwise the first traced process makes it.
+    """
     made = {"DFTRACER_ENABLE": "1", "DFTRACER_INIT": "PRELOAD"}
-    log_file = _log_file(args, command, os.environ)
+    log_file = _log_file(args, command, os.environ, create)
     if log_file is not None:
         made["DFTRACER_LOG_FILE"] = log_file
     place = os.path.dirname(log_file) if log_file is not None else os.getcwd()
@@ -44,7 +121,10 @@ def _data_directory(path: str) -> str:
 
 
 def _log_file(
-    args: argparse.Namespace, command: Sequence[str], environment: Mapping[str, str]
+    args: argparse.Namespace,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    create: bool,
 ) -> str | None:
     """Directory and prefix of the file names; None if the user's YAML file sets them."""
     given = environment.get("DFTRACER_LOG_FILE", "")
@@ -58,7 +138,7 @@ def _log_file(
         return None
     name = args.name or _name_of(command)
     if args.output is None:
-        return os.path.join(_new_directory(name), name)
+        return os.path.join(_new_directory(name, create), name)
     if args.output == "":
         raise DFTracerError("-o needs a directory")
     output: str = os.path.abspath(args.output)
@@ -89,7 +169,7 @@ def _name_of(command: Sequence[str]) -> str:
     return clean.strip(".-")[:60] or "run"
 
 
-def _new_directory(name: str) -> str:
+def _new_directory(name: str, create: bool) -> str:
     """Its name sorts by time. All ranks of a job must choose the same one."""
     job = _libcore.job()
     if job == 0 and _libcore.rank() >= 0:
@@ -101,7 +181,10 @@ def _new_directory(name: str) -> str:
     for number in range(1, 1000):
         path = os.path.abspath(f"dftracer-{name}-{stamp}" + (f"-{number}" if number > 1 else ""))
         try:
-            _cleanup.make_output(path)
+            if create:
+                _cleanup.make_output(path)
+            elif os.path.lexists(path):
+                continue
         except FileExistsError:
             continue
         except OSError as error:
