@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from subjects import ROOT, compile_program
+from subjects import ROOT, compile_program, installed, libraries
 from table import Row, machine, markdown
 from venvs import install
 
@@ -94,7 +94,7 @@ def make_trace(events: int, directory: Path, prefix: Path) -> Path:
     work = directory / f"work-{events}"
     work.mkdir()
     env = {**os.environ, "DFTRACER_ENABLE": "1", "DFTRACER_LOG_FILE": "t", "DFTRACER_SUMMARY": "0"}
-    env["LD_PRELOAD"] = str(prefix / "lib" / "libdftracer_preload.so")
+    env["LD_PRELOAD"] = str(libraries(prefix) / "libdftracer_preload.so")
     subprocess.run([program, str(events)], cwd=work, env=env, check=True)
     (trace,) = work.glob("t-*.pfw.gz")
     return trace
@@ -128,7 +128,7 @@ def main() -> int:
         "--large", type=int, default=100_000_000, help="for memory; 0: not measured"
     )
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--prefix", type=Path, default=ROOT / "build" / "stage")
+    parser.add_argument("--prefix", type=Path, default=installed())
     parser.add_argument("--scratch", type=Path, default=None)
     parser.add_argument("--peer-venv", type=Path, default=ROOT / "build" / "utils-venv")
     parser.add_argument("--no-peer", action="store_true")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what tracing costs, beside the bare program and peers, and prints tables.
 
-`make bench` runs it after installing into build/stage. docs/performance.md says what the rows mean.
+`make bench` runs it on the wheel that it installed; docs/performance.md explains the rows.
 """
 
 from __future__ import annotations
@@ -22,15 +22,20 @@ from measures import Measures
 from python_annotations import PythonAnnotations, python_subjects
 from runner import Bench
 from sizes import FULL, QUICK
-from subjects import ROOT, Subjects, annotated_subjects, peer_prefix, preloaded_subjects
+from subjects import (
+    ROOT,
+    Subjects,
+    annotated_subjects,
+    installed,
+    peer_prefix,
+    preloaded_subjects,
+)
 from table import Row, machine, markdown, write_document
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--prefix", type=Path, default=ROOT / "build" / "stage", help="installation"
-    )
+    parser.add_argument("--prefix", type=Path, default=installed(), help="installation")
     parser.add_argument("--quick", action="store_true", help="fewer events, a few minutes")
     parser.add_argument("--no-peer", action="store_true", help="leave the peers out")
     parser.add_argument("--only", default="", help="measures whose name contains this")

@@ -8,6 +8,7 @@ preloaded. `off` is `ours` with tracing not switched on.
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -61,6 +62,17 @@ def compile_program(source: str, target: Path, options: Sequence[str]) -> Path:
     return target
 
 
+def installed() -> Path:
+    """The package beside this interpreter: what `make bench` put there is a wheel."""
+    found = importlib.util.find_spec("dftracer")
+    return Path(found.origin).parent if found and found.origin else ROOT / "build" / "stage"
+
+
+def libraries(prefix: Path) -> Path:
+    """A wheel has lib64, a prefix lib."""
+    return prefix / ("lib64" if (prefix / "lib64").is_dir() else "lib")
+
+
 def build_subject(
     name: str, options: Sequence[str], out: Path, environment: Mapping[str, str]
 ) -> Subject:
@@ -73,8 +85,8 @@ def build_subject(
 def annotated_subjects(prefix: Path, peer: Path | None, out: Path) -> Subjects:
     include = [f"-I{prefix}/include"]
     if not (prefix / "include" / "dftracer" / "dftracer.h").exists():
-        raise BenchError(f"{prefix} holds no installed dftracer: run `make stage`")
-    lib = prefix / "lib"
+        raise BenchError(f"{prefix} holds no installed dftracer: run `make bench`")
+    lib = libraries(prefix)
     ours = build_subject(
         "ours", [*include, f"-L{lib}", "-ldftracer_core", f"-Wl,-rpath,{lib}"], out, TRACED
     )
@@ -98,9 +110,9 @@ def annotated_subjects(prefix: Path, peer: Path | None, out: Path) -> Subjects:
 
 
 def preloaded_subjects(prefix: Path, peer: Path | None, lttng: Lttng, out: Path) -> Subjects:
-    library = prefix / "lib" / "libdftracer_preload.so"
+    library = libraries(prefix) / "libdftracer_preload.so"
     if not library.exists():
-        raise BenchError(f"{library} is missing: run `make stage`")
+        raise BenchError(f"{library} is missing: run `make bench`")
     programs: dict[str, Sequence[str]] = {
         n: (str(compile_program(f"{n}.c", out / n, [])),) for n in PLAIN
     }

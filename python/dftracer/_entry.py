@@ -11,6 +11,13 @@ import sys
 def main() -> int:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    import dftracer
+
+    if not hasattr(dftracer, "_OURS"):
+        # DFTracer's own package has replaced dftracer/__init__.py, or its removal has deleted it.
+        from dftracer import _mixture
+
+        _mixture.warn()
     from dftracer.commands._cli.main import main as command
 
     return command()

@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["after_import", "arm", "forget"]
+__all__ = ["after_import", "arm", "forget", "watch"]
 
 _MODULE = "torch"
 # Other modules to instrument. They import torch, which is instrumented in the middle of their own
@@ -136,8 +136,12 @@ def forget() -> None:
 
 def arm() -> None:
     """Instrument torch when it is imported, if the environment enables that."""
-    if not _wanted():
-        return
+    if _wanted():
+        watch()
+
+
+def watch() -> None:
+    """Instrument torch when it is imported, or now."""
     if _is_imported(_MODULE):
         _instrument()
     elif _MODULE not in sys.modules:  # while it is being imported, our loader is active already

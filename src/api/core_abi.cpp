@@ -36,12 +36,12 @@ std::uint32_t category_id(std::uint64_t ids) { return static_cast<std::uint32_t>
 
 // Both ids in one word, so that threads that fill it concurrently agree.
 std::uint64_t resolve(dftracer_names& names) {
-  std::uint64_t ids = __atomic_load_n(&names.ids, __ATOMIC_RELAXED);
+  std::uint64_t ids = __atomic_load_n(&names.ids, __ATOMIC_ACQUIRE);
   if (ids != 0) return ids;
   const std::uint32_t name = dft::buffer::g_names.id(name_of(names));
   const std::uint32_t category = dft::buffer::g_names.id(category_of(names));
   ids = name | std::uint64_t{category} << 32;
-  if (name != 0 && category != 0) __atomic_store_n(&names.ids, ids, __ATOMIC_RELAXED);
+  if (name != 0 && category != 0) __atomic_store_n(&names.ids, ids, __ATOMIC_RELEASE);
   return ids;
 }
 
@@ -102,7 +102,7 @@ DFT_EXPORT void dftracer_leave_nothing_empty(void) { dft::session::leave_nothing
 DFT_EXPORT void dftracer_open(dftracer_region* region, dftracer_names* names) {
   Span& span = span_of(region);
   span.live = 0;
-  const std::uint64_t ids = __atomic_load_n(&names->ids, __ATOMIC_RELAXED);
+  const std::uint64_t ids = __atomic_load_n(&names->ids, __ATOMIC_ACQUIRE);
   if (ids != 0 && dft::buffer::try_open(span, name_id(ids), category_id(ids))) [[likely]]
     return;
   open_slow(span, *names);
@@ -119,6 +119,11 @@ DFT_EXPORT void dftracer_close(dftracer_region* region, const void* args, std::s
     return;
   }
   close_slow(span, bytes, size);
+}
+
+DFT_EXPORT void dftracer_close_flow(dftracer_region* region, const void* args, std::size_t size) {
+  span_of(region).draft.head.kind = dft::record::Kind::kFlow;
+  dftracer_close(region, args, size);
 }
 
 DFT_EXPORT void dftracer_resume(dftracer_region* region, const dftracer_inside* inside,

@@ -38,6 +38,8 @@ void dftracer_leave_nothing_empty(void);
 
 void dftracer_open(dftracer_region* region, dftracer_names* names);
 void dftracer_close(dftracer_region* region, const void* args, std::size_t size);
+// The same for a span that is an end of a flow, which is the last argument (ArgType::kFlow).
+void dftracer_close_flow(dftracer_region* region, const void* args, std::size_t size);
 // A given start and duration for the event of an open region, which stays open.
 void dftracer_complete_open(const dftracer_region* region, dftracer_names* names,
                             std::uint64_t start, std::uint64_t duration, const void* args,

@@ -13,6 +13,7 @@
 #include "python/generator.hpp"
 #include "python/iter.hpp"
 #include "python/kineto_batch.hpp"
+#include "python/lineage.hpp"
 #include "python/node.hpp"
 #include "python/region.hpp"
 #include "python/support/type.hpp"
@@ -217,7 +218,8 @@ int execute(PyObject* module) {
   }
   const bool done = add_node_type(module) && add_function_types(module) &&
                     make_suspendable_types() && add_iter_type(module) && add_graph_types(module) &&
-                    add_region_type(module) && add_batch_type(module);
+                    add_region_type(module) && add_batch_type(module) && add_lineage_type(module) &&
+                    add_loader_item_types(module) && add_worker_queue_types(module);
   return done ? 0 : -1;
 }
 

@@ -60,6 +60,13 @@ inline bool is_node(PyObject* object) { return PyObject_TypeCheck(object, g_node
 std::string_view current_arguments(Node& node);
 // Ends and records a region with them, followed by `more`. On the path of every event.
 void close_region(dftracer_region& region, Node& node, std::string_view more = {});
+// An end of a flow: the flow's id, and a set of record::FlowEnd, 0 for none.
+struct FlowEnd {
+  std::uint64_t flow;
+  std::uint32_t ends;
+};
+// The same for a span that is an end of a flow.
+void close_flow(dftracer_region& region, Node& node, std::string_view more, const FlowEnd& end);
 // An event without an inside that ended at `end`.
 struct EndedMark {
   dftracer_mark* mark;

@@ -229,6 +229,19 @@ void close_region(dftracer_region& region, Node& node, std::string_view more) {
   }
 }
 
+void close_flow(dftracer_region& region, Node& node, std::string_view more, const FlowEnd& end) {
+  if (end.ends == 0 || region.opaque[0] == 0) {
+    close_region(region, node, more);
+    return;
+  }
+  const CriticalSection section(object_of(&node));
+  std::string& all = per_thread().scratch;
+  all.assign(current_arguments(node));
+  all.append(more);
+  append_flow(all, end.flow, end.ends);
+  dftracer_close_flow(&region, all.data(), all.size());
+}
+
 void close_marks(Node& node, std::string_view more, const EndedMark* ended, int count) {
   const CriticalSection section(object_of(&node));
   std::string& all = per_thread().scratch;

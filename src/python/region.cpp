@@ -30,6 +30,11 @@ class Region {
     close_region(region_, *node_, more);
     forget();
   }
+  void end(std::string_view more, const FlowEnd& end) {
+    if (!node_) return;
+    close_flow(region_, *node_, more, end);
+    forget();
+  }
   void drop() {
     if (!node_) return;
     dftracer_region_drop(&region_);
@@ -79,6 +84,12 @@ PyType_Spec g_region_spec = {"dftracer._core.Region", sizeof(Object<Region>), 0,
                              g_region_slots};
 
 }  // namespace
+
+bool is_region(PyObject* object) { return PyObject_TypeCheck(object, g_region_type) != 0; }
+
+void end_region(PyObject* region, std::string_view more, const FlowEnd& end) {
+  state_of<Region>(region).end(more, end);
+}
 
 bool add_region_type(PyObject* module) {
   if (g_region_type == nullptr) g_region_type = make_type(g_region_spec);

@@ -1,8 +1,10 @@
 // Encodes Python values as arguments of a record: scalars as they are, containers as JSON.
 #include "python/values.hpp"
 
+#include <charconv>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <set>
 
 #include "api/core_abi.hpp"
@@ -192,8 +194,12 @@ class JsonWriter {
   void integer(PyObject* number) {
     Integer value;
     if (to_integer(number, value)) {
-      out_ += value.type == ArgType::kInt ? std::to_string(static_cast<std::int64_t>(value.bits))
-                                          : std::to_string(value.bits);
+      char digits[24];
+      const char* end =
+          value.type == ArgType::kInt
+              ? std::to_chars(digits, std::end(digits), static_cast<std::int64_t>(value.bits)).ptr
+              : std::to_chars(digits, std::end(digits), value.bits).ptr;
+      out_.append(std::string_view(digits, static_cast<std::size_t>(end - digits)));
     } else if (const Ref digits = digits_of(number)) {
       string(digits.get());
     } else {
@@ -391,6 +397,33 @@ void append_argument(std::string& out, PyObject* key, PyObject* value) {
 void append_int(std::string& out, PyObject* key, long long value) {
   const std::uint32_t id = key_id(out, key);
   append_raw(out, id, ArgType::kInt, static_cast<std::uint64_t>(value));
+}
+
+bool append_ints(std::string& out, PyObject* key, PyObject* const* values, std::size_t count) {
+  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kLongest = 20;  // a sign and 19 digits
+  char text[kMost * (kLongest + 1) + 2];
+  if (count > kMost) return false;
+  char* at = text;
+  *at++ = '[';
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!PyLong_CheckExact(values[i])) return false;
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(values[i], &overflow);
+    if (overflow != 0) return false;
+    if (i != 0) *at++ = ',';
+    at = std::to_chars(at, at + kLongest, value).ptr;
+  }
+  *at++ = ']';
+  const auto size = static_cast<std::size_t>(at - text);
+  out.reserve(out.size() + 4 * sizeof(Arg) + size);
+  const std::uint32_t id = key_id(out, key);
+  append_bytes(out, id, ArgType::kJson, {text, size});
+  return true;
+}
+
+void append_flow(std::string& out, std::uint64_t flow, std::uint32_t ends) {
+  append_raw(out, ends, ArgType::kFlow, flow);
 }
 
 void replace_int(std::string& argument, long long value) {

@@ -2,6 +2,7 @@
 // runs a user's code: an annotation must not break, or slow down, the program that it describes.
 // Called by every other file of the extension, on the thread that runs Python code, with the GIL.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,10 @@ std::string display_text(PyObject* value);
 // Appends `key` and `value`. A key that is no str is shown as a number or by its type.
 void append_argument(std::string& out, PyObject* key, PyObject* value);
 void append_int(std::string& out, PyObject* key, long long value);
+// Ints as one JSON list; false, and nothing appended, if one of the `count` is no int of 64 bits.
+bool append_ints(std::string& out, PyObject* key, PyObject* const* values, std::size_t count);
+// An end of a flow, as the last argument.
+void append_flow(std::string& out, std::uint64_t flow, std::uint32_t ends);
 // A length of time in clock ticks.
 void append_ticks(std::string& out, PyObject* key, unsigned long long ticks);
 // Overwrites an argument that append_argument, or append_int, made of an int; false if it did not,

@@ -23,6 +23,7 @@ enum class Kind : std::uint8_t {
   kFile = 6,      // ph M, name FH: `id` is the hash, the first argument the path
   kString = 7,    // ph M, name SH: `id` is the hash, the first argument the string
   kCall = 8,      // ph X like kSpan, but shorter: a Call, not a Head
+  kFlow = 9,      // ph X like kSpan, at an end of a flow: the last argument, of type kFlow
 };
 
 enum Flag : std::uint8_t {
@@ -91,7 +92,11 @@ enum class ArgType : std::uint8_t {
   kNull = 8,
   kJson = 9,    // bytes follow: a JSON value, written verbatim
   kTicks = 10,  // a duration in clock ticks, shown in the trace's unit
+  kFlow = 11,   // the flow of a kFlow record: the key is a set of FlowEnd, the word its id
 };
+
+// Which end of its flow a span is. One that continues a flow is both.
+enum FlowEnd : std::uint32_t { kFlowIn = 1, kFlowOut = 2 };
 
 // One argument. A number needs only its word; a string's bytes follow, padded to 8.
 struct Arg {

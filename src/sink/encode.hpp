@@ -99,6 +99,8 @@ class Encoder {
   char* own_args(char* p, std::string_view phase) noexcept;
   bool metadata(const record::Head& head, const std::byte* args, const std::byte* end,
                 MmapBuffer& out) noexcept;
+  bool flow(record::Head head, const std::byte* args, const std::byte* end,
+            MmapBuffer& out) noexcept;
   bool arguments(const std::byte* from, const std::byte* to, std::uint64_t start, bool first,
                  MmapBuffer& out) noexcept;
   bool room(MmapBuffer& out, std::size_t n) noexcept {

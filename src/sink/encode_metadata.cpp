@@ -1,5 +1,5 @@
-// Encoder's lines about the trace itself: metadata, lanes, lost events and the end record. Called
-// like the rest of the encoder (encode.hpp).
+// Encoder's rare lines: metadata, ends of flows, lanes, lost events and the end record. Called like
+// the rest of the encoder (encode.hpp).
 #include "format/escape.hpp"
 #include "format/hash.hpp"
 #include "format/lane_ids.hpp"
@@ -54,6 +54,7 @@ char* Encoder::own_args(char* p, std::string_view phase) noexcept {
 
 bool Encoder::metadata(const Head& head, const std::byte* args, const std::byte* end,
                        MmapBuffer& out) noexcept {
+  if (head.kind == Kind::kFlow) return flow(head, args, end, out);
   ArgCursor fields(args, end);
   ArgView value;
   ArgView key;
@@ -84,6 +85,32 @@ bool Encoder::metadata(const Head& head, const std::byte* args, const std::byte*
   ++lines_;
   ++metadata_lines_;
   if (head.kind == Kind::kFile) ++files_;
+  return true;
+}
+
+// A span that is an end of a flow: the line of a span, with members after its arguments. Reached from
+// here, beside the path of other spans, because it is rare.
+bool Encoder::flow(Head head, const std::byte* args, const std::byte* end,
+                   MmapBuffer& out) noexcept {
+  head.kind = Kind::kSpan;
+  record::Arg last{};
+  if (static_cast<std::size_t>(end - args) >= sizeof last) {
+    std::memcpy(&last, end - sizeof last, sizeof last);
+  }
+  // Without memory for the flow, the record has none.
+  if (last.type != record::ArgType::kFlow) return line(head, args, end, out);
+  if (!line(head, args, end - sizeof last, out)) return false;
+  if (!room(out, kFixedPart)) {
+    --lines_;  // the line is removed, and made again later
+    return false;
+  }
+  out.resize(out.size() - 2);
+  char* p = put(out.end(), ",\"bind_id\":\"0x");
+  p = format::write_hex16(p, last.word);
+  *p++ = '"';
+  if ((last.key & record::kFlowIn) != 0) p = put(p, ",\"flow_in\":true");
+  if ((last.key & record::kFlowOut) != 0) p = put(p, ",\"flow_out\":true");
+  out.set_end(put(p, "}\n"));
   return true;
 }
 

@@ -36,6 +36,7 @@ def test_gradient_accumulation_with_evaluation(loops: dict[str, traces.Trace]) -
     trace = loops["accumulation"]
     assert counts(trace.recorded) == {
         "dataloader.fetch": 2 * (4 + 2),
+        "dataloader.batch": 2 * (4 + 2),
         "data.item": 2 * (32 + 8),
         "data.preprocess.collate": 2 * (4 + 2),
         "compute.forward": 2 * (4 + 2),
@@ -80,6 +81,7 @@ def test_a_program_that_counts_itself_is_left_alone(loops: dict[str, traces.Trac
     trace = loops["stream"]
     assert counts(trace.recorded) == {
         "dataloader.fetch": 3,
+        "dataloader.batch": 3,
         "data.item": 6,
         "data.preprocess.collate": 3,
         "compute.forward": 3,

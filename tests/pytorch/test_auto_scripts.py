@@ -25,6 +25,8 @@ def check_plain(directory: Path, perfetto: Importer) -> None:
     main, workers = main_and_workers(directory)
     assert counts(main.recorded) == {
         "dataloader.fetch": 2 * (3 + 1),
+        "dataloader.start_workers": 1,
+        "dataloader.arrive": 2 * 3,
         "compute.forward": 2 * (3 + 1),
         "compute.backward": 2 * 3,
         "compute.step": 2 * 3,
@@ -33,13 +35,18 @@ def check_plain(directory: Path, perfetto: Importer) -> None:
         # The evaluation's loader has no workers.
         "data.item": 2 * 8,
         "data.preprocess.collate": 2,
+        "dataloader.batch": 2,
     }
     updates = [(e["args"]["epoch"], e["args"]["step"]) for e in main.named("step")]
     assert updates == [(0, 0), (0, 1), (0, 2), (1, 3), (1, 4), (1, 5)]
     assert {e["args"]["module"] for e in main.named("forward")} == {"Net"}
     assert len(workers) == 2
     read = [event for trace in workers for event in trace.recorded]
-    assert counts(read) == {"data.item": 2 * 24, "data.preprocess.collate": 2 * 3}
+    assert counts(read) == {
+        "dataloader.batch": 2 * 3,
+        "data.item": 2 * 24,
+        "data.preprocess.collate": 2 * 3,
+    }
     # Workers live through both epochs, and know which one they read for.
     assert Counter(e["args"]["epoch"] for e in read if e["name"] == "item") == {0: 24, 1: 24}
     assert not any("step" in event["args"] for event in read)
@@ -78,6 +85,8 @@ def test_two_ranks_with_workers(program: Program, tmp_path: Path, perfetto: Impo
     for rank, trace in ranks.items():
         assert counts(trace.recorded) == {
             "dataloader.fetch": 4,
+            "dataloader.start_workers": 2,
+            "dataloader.arrive": 4,
             "compute.forward": 4,
             "compute.backward": 4,
             "compute.step": 4,

@@ -173,6 +173,10 @@ MOMENT_KEYS = (
 )
 
 
+FLOW = re.compile(r"0x[0-9a-f]{16}")
+FLOW_ENDS = (["flow_in"], ["flow_out"], ["flow_in", "flow_out"])
+
+
 def _shape_problem(record: Record) -> str:
     """What is wrong with a record by itself; empty for nothing."""
     for key, kind in (("id", int), ("name", str), ("cat", str), ("ph", str), ("args", dict)):
@@ -193,6 +197,13 @@ def _shape_problem(record: Record) -> str:
         return "ph"
     if not _whole(record.get("ts")) or not _whole(record.get("dur", 0)):
         return "ts or dur"
+    if phase == "X" and "bind_id" in record:  # an end of a flow
+        ends = keys[len(SPAN_KEYS) + 1 :]
+        if not FLOW.fullmatch(str(record["bind_id"])) or ends not in FLOW_ENDS:
+            return "flow"
+        if any(record[end] is not True for end in ends):
+            return "flow"
+        keys = keys[: len(SPAN_KEYS)]
     if keys != SPAN_KEYS if phase == "X" else keys not in MOMENT_KEYS:
         return "keys"
     if phase == "C":

@@ -11,13 +11,13 @@ import importlib.abc
 import importlib.machinery
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, Union
 
 from dftracer import _core
 
-__all__ = ["follow", "join"]
+__all__ = ["follow", "join", "received", "send", "take"]
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", None]
 # Each has a function get_preparation_data, whose result is sent to the child.
@@ -29,13 +29,13 @@ _MODULES = (
 _KEY = "dftracer"
 _RUN = "DFTRACER_RUN_ID"
 # Run by the child before its sys.path is set up. A child that cannot find us runs untraced.
-_JOIN = """
+_CALL = """
 import sys
 before = sys.path
 sys.path = path
 try:
-    from dftracer.python._children import join
-    join(*how)
+    from dftracer.python import _children
+    getattr(_children, call)(*how)
 except ImportError:
     pass
 finally:
@@ -52,11 +52,51 @@ class _Ticket:
     def __reduce__(self) -> tuple[Any, ...]:
         from dftracer.python.ai import ai
 
-        how = (*self.how, ai._snapshot(), _core.run())
-        return exec, (_JOIN, {"path": list(sys.path), "how": how})
+        return _call("join", *self.how, ai._snapshot(), _core.run(), _message())
+
+
+class _Message:
+    """For a child that has a trace without us, from the environment."""
+
+    def __init__(self, message: Any) -> None:
+        self.message = message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _call("take", self.message)
+
+
+def _call(name: str, *how: Any) -> tuple[Any, ...]:
+    return exec, (_CALL, {"path": list(sys.path), "call": name, "how": how})
 
 
 _how: tuple[Path, Path, int] | None = None
+_sender: Callable[[], Any] | None = None
+_received: Any = None
+
+
+def send(sender: Callable[[], Any] | None) -> None:
+    """What `sender` returns when a child is started, the child gets from received()."""
+    global _sender
+    _sender = sender
+    if sender is not None:
+        _watch()
+
+
+def take(message: Any) -> None:
+    """In the child: what the parent sent."""
+    global _received
+    _received = message
+
+
+def _message() -> Any:
+    return _sender() if _sender is not None else None
+
+
+def received() -> Any:
+    """What the parent sent to this process, once."""
+    global _received
+    found, _received = _received, None
+    return found
 
 
 def _absolute(path: Path) -> Path:
@@ -80,6 +120,8 @@ def _patch(module: ModuleType) -> None:
         if _how is not None and _core.active():
             data[_KEY] = _Ticket(_how)
             _core.has_children()
+        elif (message := _message()) is not None:
+            data[_KEY] = _Message(message)
         return data
 
     get_preparation_data._dftracer = True  # type: ignore[attr-defined]
@@ -116,6 +158,10 @@ def follow(logfile: Path, data_dir: Path, process_id: int) -> None:
     """From now on, children that multiprocessing starts join the trace of this process."""
     global _how
     _how = (_absolute(logfile), _absolute_list(data_dir), process_id)
+    _watch()
+
+
+def _watch() -> None:
     for name in _MODULES:
         module = sys.modules.get(name)
         if module is not None:
@@ -124,10 +170,13 @@ def follow(logfile: Path, data_dir: Path, process_id: int) -> None:
         sys.meta_path.insert(0, _Finder())
 
 
-def join(logfile: Path, data_dir: Path, process_id: int, context: Any, run: str) -> None:
+def join(
+    logfile: Path, data_dir: Path, process_id: int, context: Any, run: str, sent: Any = None
+) -> None:
     """In the child: join the parent's run, with its switches and arguments."""
     from dftracer.python.ai import ai
 
+    take(sent)
     ai._restore(context)
     # Without interception, a new program would not know which run it belongs to.
     tell = bool(run) and _RUN not in os.environ
@@ -139,3 +188,8 @@ def join(logfile: Path, data_dir: Path, process_id: int, context: Any, run: str)
         if tell:
             del os.environ[_RUN]
     follow(logfile, data_dir, process_id)
+    if sent is not None and not os.environ.get("DFTRACER_TORCH"):
+        # A callback instruments torch in the parent: do the same for a worker of its loader.
+        from dftracer import _startup
+
+        _startup.watch()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+import dftracer
+
 __all__ = ["ON", "WANTED", "wanted"]
 
 _OFF = ("", "0", "false", "no", "off")
@@ -19,6 +21,14 @@ def wanted() -> bool:
     return value.strip().lower() not in _OFF
 
 
+def _warn_of_mixture() -> None:
+    """If DFTracer's own package has replaced dftracer/__init__.py, or its removal deleted it."""
+    if not hasattr(dftracer, "_OURS"):
+        from dftracer import _mixture
+
+        _mixture.warn()
+
+
 def _has_extension() -> bool:
     try:
         from dftracer import _core  # noqa: F401
@@ -28,6 +38,7 @@ def _has_extension() -> bool:
     return True
 
 
+_warn_of_mixture()
 WANTED = wanted()
 # Switched off, neither the extension nor the library is loaded.
 ON = WANTED and _has_extension()

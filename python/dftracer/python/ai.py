@@ -419,6 +419,10 @@ class Data(_Category):
 class DataLoader(_Category):
     _word = "dataloader"
     fetch: DFTracerAI
+    batch: DFTracerAI
+    arrive: DFTracerAI
+    pin: DFTracerAI
+    start_workers: DFTracerAI
 
 
 class Communication(_Category):

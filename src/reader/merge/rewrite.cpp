@@ -273,7 +273,8 @@ void Rewriter::arguments(const Event& event, const InFile& file, const Treatment
       append_number(out, event.id);
     }
   }
-  const JsonField* bound = treatment.again ? nullptr : find_extra(event, kBound);
+  const bool renamed = !treatment.again && !treatment.fragment->keyed;
+  const JsonField* bound = renamed ? find_extra(event, kBound) : nullptr;
   if (bound != nullptr) {
     name_argument(out, event, own, kBound);
     append_value(out, *bound);
@@ -364,7 +365,7 @@ void Rewriter::write(const Event& event, const InFile& file, const Treatment& tr
     out += ",\"";
     out += field.key;
     out += "\":";
-    if (field.key == kBound && !treatment.again) {
+    if (field.key == kBound && !treatment.again && !treatment.fragment->keyed) {
       append_number(out, apart(hash_text(field.value, seed_of(treatment))));
     } else {
       append_value(out, field);

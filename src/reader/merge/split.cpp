@@ -202,8 +202,9 @@ class Splitter {
     }
     for (const auto& [hash, lines] : hashes_) {
       for (const auto& [process, line] : lines) {
+        const HashMeaning key{hash, process};
         const bool written = std::any_of(pieces_.begin(), pieces_.end(), [&](const auto& one) {
-          return one.second.hashes.count({hash, process}) != 0;
+          return one.second.hashes.count(key) != 0;
         });
         if (!written) define(*homes[process], hash, process);
       }

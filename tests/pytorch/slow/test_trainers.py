@@ -12,6 +12,10 @@ from tests.support.perfetto_importer import Importer
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 
 
+def fetches(trace: traces.Trace) -> list[traces.Record]:
+    return [event for event in trace.named("fetch") if event["cat"] == "dataloader"]
+
+
 def checked(trace: traces.Trace) -> dict[str, int]:
     """Two epochs of four batches, two of them an update, one batch of evaluation after each."""
     updates = [(e["args"]["epoch"], e["args"]["step"]) for e in trace.named("step")]
@@ -29,6 +33,8 @@ def checked(trace: traces.Trace) -> dict[str, int]:
     assert found["pipeline.evaluate"] == 2
     assert found["dataloader.fetch"] >= 2 * (4 + 1)
     assert found["checkpoint.capture"] >= 2
+    fetched = [(e["args"]["loader"], e["args"]["pass"], e["args"]["batch"]) for e in fetches(trace)]
+    assert len(set(fetched)) == len(fetched)
     return found
 
 

@@ -363,6 +363,32 @@ TEST_CASE("another tracer's event is shown on the thread it names, rounded down"
   }
 }
 
+TEST_CASE("an end of a flow is a span with members after its arguments") {
+  const auto flow = [](std::uint32_t ends) { return make_arg(ends, ArgType::kFlow, 0xfedc); };
+  const Head head{0, Kind::kFlow, 0, 2, 1, 2, 9, 8, 5000000, 2500999};
+  const std::string span =
+      R"({"id":9,"name":"work","cat":"APP","pid":4242,"tid":77,"ts":5000,"dur":2500,"ph":"X",)"
+      R"("args":{"hhash":"f9ff883caaf21863","p_idx":8,"level":2,"key":7})";
+  const std::string argument = make_arg(3, ArgType::kInt, 7);
+  const std::string id = R"(,"bind_id":"0x000000000000fedc")";
+  Bench bench;
+  CHECK(bench.line_of(make_record(head, argument + flow(1))) == span + id + R"(,"flow_in":true})");
+  CHECK(bench.line_of(make_record(head, argument + flow(2))) == span + id + R"(,"flow_out":true})");
+  CHECK(bench.line_of(make_record(head, argument + flow(3))) ==
+        span + id + R"(,"flow_in":true,"flow_out":true})");
+  // The flow did not fit into memory.
+  CHECK(bench.line_of(make_record(head, argument)) == span + "}");
+  // The names of a full name table precede the arguments.
+  Head unnamed = head;
+  unnamed.name = 0;
+  unnamed.flags = dft::record::kInlineName;
+  CHECK(bench.line_of(make_record(unnamed, make_bytes(0, ArgType::kString, "work") + argument +
+                                               flow(2))) == span + id + R"(,"flow_out":true})");
+  CHECK(bench.line_of(make_record({0, Kind::kFlow, 0, 1, 1, 2, 9, 0, 5000000, 0})) ==
+        R"({"id":9,"name":"work","cat":"APP","pid":4242,"tid":77,"ts":5000,"dur":0,"ph":"X",)"
+        R"("args":{"hhash":"f9ff883caaf21863","p_idx":-1,"level":1}})");
+}
+
 TEST_CASE("the lines about the trace itself") {
   Bench bench;
   REQUIRE(bench.encoder.lost(12, 5000000, bench.out));

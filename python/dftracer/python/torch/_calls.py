@@ -15,6 +15,7 @@ from torch.compiler import is_dynamo_compiling
 from dftracer import _core
 from dftracer._core import Region
 from dftracer.python.torch._checkpoints import instrument_checkpoints
+from dftracer.python.torch._collections import record_collections
 from dftracer.python.torch._data import instrument_data
 from dftracer.python.torch._patch import Patches
 from dftracer.python.torch._progress import Progress
@@ -91,6 +92,7 @@ def install(patches: Patches) -> Progress:
     _collectives(patches, progress)
     _transfers(patches, progress)
     instrument_checkpoints(patches, progress, start_once)
+    record_collections(patches)
     _hide_from_dynamo()
     return progress
 

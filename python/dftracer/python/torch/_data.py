@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from dftracer._core import Region
+from dftracer._core import Items, Lineage, Region, Stream
 from dftracer.python._wrap import recorded
+from dftracer.python.torch._lineage import Pass, here, instrument_lineage, samples_of
 from dftracer.python.torch._patch import Patches
 from dftracer.python.torch._progress import Progress
 
@@ -16,74 +17,54 @@ __all__ = ["instrument_data"]
 Call = Callable[..., Any]
 
 
-class _Items:
-    """A dataset that records reading its items. Only the fetcher sees it."""
+class _ManyItems:
+    """A dataset that reads a whole batch at once. Only the fetcher sees it."""
 
-    __slots__ = ("_dataset", "_node")
+    __slots__ = ("_dataset", "_items", "_lineage", "_node")
 
-    def __init__(self, dataset: Any, node: Any) -> None:
+    def __init__(self, dataset: Any, node: Any, lineage: Lineage | None) -> None:
         self._dataset = dataset
         self._node = node
+        self._lineage = lineage
+        self._items = Items(dataset, node, lineage)
 
     def __getitem__(self, index: Any) -> Any:
-        with self._node:
-            return self._dataset[index]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._dataset, name)
-
-
-class _ManyItems(_Items):
-    """The same for a dataset that reads a whole batch at once."""
-
-    __slots__ = ()
+        return self._items[index]
 
     def __getitems__(self, indices: Any) -> Any:
         region = Region(self._node)
         try:
             return self._dataset.__getitems__(indices)
         finally:
-            region.end({"count": len(indices)})
-
-
-class _Stream:
-    """The iterator of an iterable dataset."""
-
-    __slots__ = ("_items", "_node")
-
-    def __init__(self, items: Iterator[Any], node: Any) -> None:
-        self._items = items
-        self._node = node
-
-    def __iter__(self) -> _Stream:
-        return self
-
-    def __next__(self) -> Any:
-        return _next(self._node, self._items.__next__)
+            shown = samples_of(indices)
+            says: dict[str, Any] = {"count": len(indices)}
+            if shown is not None:
+                says["index"] = shown[:64]
+            if self._lineage is not None:
+                says["batch"] = self._lineage.batch
+            region.end(says)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._items, name)
+        return getattr(self._dataset, name)
 
 
-def _next(node: Any, get: Callable[[], Any]) -> Any:
-    """An event for each item of `get`; none at the end."""
-    region = Region(node)
-    try:
-        found = get()
-    except StopIteration:
-        region.drop()
-        raise
-    except BaseException:
-        region.end()
-        raise
-    region.end()
-    return found
+def _collating(node: Any, collate: Call, lineage: Lineage | None) -> Call:
+    if lineage is None:
+        found: Call = recorded(node, collate)
+        return found
+    call = lineage.call
+
+    def collate_fn(data: Any) -> Any:
+        return call(node, collate, data)
+
+    return collate_fn
 
 
 def instrument_data(patches: Patches, progress: Progress, start: Callable[[], None]) -> None:
     loaders = importlib.import_module("torch.utils.data.dataloader")
     fetchers = importlib.import_module("torch.utils.data._utils.fetch")
     worker_info: Call = importlib.import_module("torch.utils.data").get_worker_info
+    instrument_lineage(patches, progress)
 
     def make_iter(original: Call) -> Call:
         def __iter__(self: Any) -> Any:
@@ -96,28 +77,87 @@ def instrument_data(patches: Patches, progress: Progress, start: Callable[[], No
     def make_next(original: Call) -> Call:
         def __next__(self: Any) -> Any:
             progress.fetch(self._dataset)
-            return _next(progress.nodes.fetch, lambda: original(self))
+            mine: Pass | None = self.__dict__.get("_dftracer")
+            region = Region(progress.nodes.fetch)
+            try:
+                found = original(self)
+            except StopIteration:
+                if mine is None:
+                    region.drop()
+                else:
+                    mine.end_last_fetch(region)
+                raise
+            except BaseException:
+                if mine is None:
+                    region.end()
+                else:
+                    mine.end_fetch(region, self)
+                raise
+            if mine is None:
+                region.end()
+            else:
+                mine.end_fetch(region, self)
+            return found
 
         return __next__
 
     def make_init(original: Call) -> Call:
         def __init__(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> None:
-            if worker_info() is not None:
+            mine = here.starting  # of an iterator without workers
+            if mine is None and worker_info() is not None:
                 progress.enter_worker()
             original(self, dataset, *args, **kwargs)
+            lineage: Lineage | None = None
+            if mine is not None:
+                lineage = mine.building
+                self._dftracer = mine
+            elif here.worker is not None:
+                lineage = here.worker.begin_pass(progress.nodes)
             nodes = progress.nodes
-            self.collate_fn = recorded(nodes.collate, self.collate_fn)
+            self.collate_fn = _collating(nodes.collate, self.collate_fn, lineage)
             stream = getattr(self, "dataset_iter", None)
             if stream is not None:
-                self.dataset_iter = _Stream(stream, nodes.item)
+                self.dataset_iter = Stream(stream, nodes.item, lineage)
             elif getattr(dataset, "__getitems__", None):
-                self.dataset = _ManyItems(dataset, nodes.item)
+                self.dataset = _ManyItems(dataset, nodes.item, lineage)
             else:
-                self.dataset = _Items(dataset, nodes.item)
+                self.dataset = Items(dataset, nodes.item, lineage)
 
         return __init__
+
+    def make_fetch(original: Call) -> Call:
+        def fetch(self: Any, possibly_batched_index: Any) -> Any:
+            mine: Pass | None = self.__dict__.get("_dftracer")
+            if mine is None:  # in a worker, whose queues know the batch
+                return original(self, possibly_batched_index)
+            batch = mine.number
+            lineage = mine.building
+            lineage.begin(batch)
+            region = Region(progress.nodes.batch)
+            try:
+                found = original(self, possibly_batched_index)
+            except BaseException as error:
+                if not isinstance(error, StopIteration):
+                    mine.number = batch + 1
+                    mine.latest = batch
+                elif lineage.items == 0:
+                    region.drop()
+                    raise
+                else:
+                    mine.discarded = True
+                lineage.end(region, batch, None, 0, samples_of(possibly_batched_index))
+                raise
+            mine.number = batch + 1
+            mine.latest = batch
+            lineage.end(region, batch, None, 0, samples_of(possibly_batched_index))
+            if mine.pins:
+                here.pinning = lineage
+            return found
+
+        return fetch
 
     patches.replace((loaders.DataLoader,), "__iter__", make_iter)
     patches.replace((loaders._BaseDataLoaderIter,), "__next__", make_next)
     for kind in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
         patches.replace((getattr(fetchers, kind),), "__init__", make_init)
+        patches.replace((getattr(fetchers, kind),), "fetch", make_fetch)

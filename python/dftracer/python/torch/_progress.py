@@ -26,6 +26,10 @@ class Nodes:
     def __init__(self, tree: AI) -> None:
         self.tree = tree
         self.fetch: DFTracerAI = tree.dataloader.fetch
+        self.batch: DFTracerAI = tree.dataloader.batch
+        self.arrive: DFTracerAI = tree.dataloader.arrive
+        self.pin: DFTracerAI = tree.dataloader.pin
+        self.start_workers: DFTracerAI = tree.dataloader.start_workers
         self.item: DFTracerAI = tree.data.item
         self.collate: DFTracerAI = tree.data.preprocess.derive("collate")
         self.forward: DFTracerAI = tree.compute.forward
