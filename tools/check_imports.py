@@ -21,7 +21,7 @@ PACKAGE = "dftracer"
 # Modules at the top of the package that import nothing but each other, and the extensions.
 LEAVES = (
     *("errors", "_cleanup", "_csv", "_duckdb", "_files", "_format", "_layout", "_libcore"),
-    *("_names", "_secrets"),
+    *("_mixture", "_names", "_secrets"),
 )
 EXTENSIONS = ("_core", "_reader")
 
@@ -34,11 +34,11 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "reports.render": ("leaves", "trace", "reports", "root()"),
     "commands": ("leaves", "trace", "reports", "reports.render", "_reader", "_core()", "root()"),
     # What a traced program imports: nothing that reads traces.
-    "python": ("errors", "_core", "startup", "root"),
+    "python": ("errors", "_mixture", "_core", "startup", "root"),
     "startup": ("python()",),
     # Import paths of other releases, the package itself, and where commands begin.
-    "root": ("python",),
-    "entry": ("commands()",),
+    "root": ("python", "_mixture"),
+    "entry": ("commands()", "_mixture", "root()"),
 }
 ENTRIES = ("_entry", "__main__")
 STARTUP = ("_startup",)

@@ -25,6 +25,7 @@ REASONS = {
     "needs a browser",
     "needs another host",
     "needs Apptainer",
+    "needs a module system",
     "needs Docker",
     "needs Lustre",
     "needs MPI",

@@ -70,6 +70,7 @@ def training(
     _add_files(rows, chance, name, files)
     if findings:
         _add_findings(rows, name, job_ns)
+    _add_slow_steps(rows, name)
     _add_overview(rows, ranks, job_ns)
     report = Report({key: table(key, found) for key, found in rows.items()})
     report.traces = [f"traces/{name('trace', n)}.pfw.gz" for n in range(ranks * (workers + 1))]
@@ -385,6 +386,40 @@ def _add_files(
                 "write_bytes": 0,
             }
         )
+
+
+def _add_slow_steps(rows: dict[str, list[dict[str, Any]]], name: Any) -> None:
+    for number, step in enumerate(rows["steps"][::13]):
+        file = name("/data/shard", number)
+        rows["slow_steps"].append(
+            {
+                **{key: step[key] for key in ("process", "rank", "epoch", "step", "start_ns")},
+                "dur_ns": step["dur_ns"],
+                "late_ns": (40 - number % 9) * MS,
+                "cause": ("reading", "decoding", "too few workers")[number % 3],
+                **{"loader": 0, "pass": 0, "batch": number, "worker": number % 2, "file": file},
+                "chain": f"step {step['step']} late by 40 ms: batch {number}, 30 ms reading {file}",
+            }
+        )
+    rows["slow_steps"].sort(key=lambda row: -row["late_ns"])
+    parts = {"start-up": 900, "compute": 4000, "waiting for data: reading": 700, "shut-down": 50}
+    for process in dict.fromkeys(step["process"] for step in rows["steps"]):
+        for part, ms in parts.items():
+            share = ms / sum(parts.values())
+            rows["breakdown"].append(
+                {"process": process, "part": part, "time_ns": ms * MS, "share": share}
+            )
+        for activity, total, exposed in (("reading", 900, 700), ("decoding", 3000, 0)):
+            rows["input_overlap"].append(
+                {
+                    "process": process,
+                    "activity": activity,
+                    "total_ns": total * MS,
+                    "exposed_ns": exposed * MS,
+                    "hidden_ns": (total - exposed) * MS,
+                    "hidden_percent": 100 * (total - exposed) / total,
+                }
+            )
 
 
 def _add_findings(rows: dict[str, list[dict[str, Any]]], name: Any, job_ns: int) -> None:

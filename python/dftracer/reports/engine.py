@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dftracer._format import counted, size
-from dftracer.reports import findings
+from dftracer.reports import findings, slow_steps
 from dftracer.reports.bounds import bound_by
 from dftracer.reports.clocks import apart, compare
 from dftracer.reports.model import SCHEMAS, Report, Table
@@ -36,12 +36,25 @@ def make_report(
 
             add_blocks(store, files, cluster, clock.shifts)
         tables = {name: Table(SCHEMAS[name], rows) for name, rows in store.tables().items()}
+        late = slow_steps.find(tables, store.evaluations())
         damage = _joined(store.damages)
+    tables = _after(tables, "breakdown", Table(SCHEMAS["slow_steps"], late))
     _say_what_is_missing(tables)
     _put(tables, "clock", clock.text or apart(tables["processes"].dicts()))
     _put(tables, "bound_by", bound_by(tables["overview"].dicts()[0]))
     tables["findings"] = findings.find(tables)
     return Report(tables, [str(file) for file in files], damage)
+
+
+def _after(tables: dict[str, Table], name: str, table: Table) -> dict[str, Table]:
+    """With another table behind the one of this name: their order is that of outputs."""
+    names = list(tables)
+    place = names.index(name) + 1
+    return {
+        **{key: tables[key] for key in names[:place]},
+        table.name: table,
+        **{key: tables[key] for key in names[place:]},
+    }
 
 
 def _joined(damages: Sequence[Damage]) -> Damage:

@@ -45,6 +45,19 @@ PARTS = {
 }
 PART_COLUMNS = {part: f"{part}_ns" for part in PARTS} | {"other": "unattributed_ns"}
 
+# What a wait for a batch is spent on, and the parts of a training process's life: in order of the
+# table `breakdown`. docs/howto/slow-steps.md explains them.
+WAIT_PARTS = (
+    *("reading", "decoding", "collating", "garbage collection", "worker start-up", "not yet begun"),
+    *("waiting for its turn", "queue transfer", "pinning", "unattributed"),
+)
+WAITING = "waiting for data"
+LIFE_PARTS = (
+    *("start-up", "compute", "communication", "transfer", "checkpoint"),
+    *(f"{WAITING}: {part}" for part in WAIT_PARTS),
+    *(WAITING, "unattributed", "evaluation", "between steps", "shut-down"),
+)
+
 SPLIT = """
 fetch_ns int waiting for a batch, and in no class that comes first in the order of classes
 compute_ns int forward, backward, optimizer, and operations of PyTorch
@@ -253,7 +266,111 @@ step int its number
 start_ns int when it began
 dur_ns int until the next one began, or until its last event ended
 """
-        + SPLIT,
+        + SPLIT
+        + """
+gc_ns int garbage collections of the training thread: part of the others
+loader int loader of the batch that it used; of several batches, the one that it waited for longest
+pass int pass over that loader
+batch int number of the batch in its pass; None if the trace has no lineage
+""",
+    ),
+    "breakdown": (
+        "where the time of each training process went, from its start to its end",
+        """
+process int its number in `processes`
+rank int rank of the process
+part text start-up (until the first step), parts of steps, evaluation, between steps, shut-down
+time_ns int time; the rows of a process add up to its life
+share float share of its life
+""",
+    ),
+    "slow_steps": (
+        "training steps that were late, each with its cause, latest first",
+        """
+process int its number in `processes`
+rank int rank of the process
+epoch int the epoch that it belongs to
+step int its number
+start_ns int when it began
+dur_ns int its duration
+late_ns int time that it waited for its batches, or took longer than usual
+cause text what made it late, see "Slow steps"
+loader int loader of the batch that it waited for
+pass int pass over that loader
+batch int number of that batch in its pass
+worker int worker that made the batch
+file text the file that caused it
+chain text how it came about, in words
+""",
+    ),
+    "input_overlap": (
+        "what was done for batches, and how much of it the training process waited for",
+        """
+process int the process that used the batches
+rank int rank of the process
+activity text reading, decoding, collating, ..., see "Slow steps"
+total_ns int time of it, in the process that made or moved the batches
+hidden_ns int the part that nothing waited for
+exposed_ns int the part that the process waited for: these add up to the time in which it waited
+hidden_percent float hidden_ns / total_ns
+""",
+    ),
+    "batches": (
+        "one row per batch of a DataLoader; requires `dftracer run --torch`",
+        """
+process int the process that used it
+rank int rank of the process
+loader int number of the loader in that process
+pass int number of the pass over the loader
+batch int number of the batch in its pass
+worker int number of the worker that made it; None without workers
+worker_process int process of that worker; None if it is not traced
+epoch int epoch in which it was used
+step int step in which it was used
+samples int samples in it
+wanted_ns int when the process asked for it
+begun_ns int when the worker began it
+ready_ns int when the worker had put it into the queue
+arrived_ns int when it was taken off the queue
+handed_ns int when the process had it; None if it never did
+wait_ns int handed_ns - wanted_ns
+work_ns int ready_ns - begun_ns
+reading_ns int part of work_ns: in I/O calls
+decoding_ns int part of work_ns: in items, outside I/O calls
+collating_ns int part of work_ns: joining items into a batch
+gc_ns int part of work_ns: garbage collection
+other_ns int the rest of work_ns
+queued_ns int from ready_ns to arrived_ns
+read_bytes int bytes that were read for it
+files int files that were used for it
+file text the file whose calls took the most time
+file_ns int time of these calls
+file_bytes int bytes read from that file
+waited_reading_ns int part of wait_ns: while the worker read for it
+waited_decoding_ns int part of wait_ns: while the worker decoded for it
+waited_collating_ns int part of wait_ns: while the worker collated it
+waited_gc_ns int part of wait_ns: garbage collection, in the worker or here
+waited_start_ns int part of wait_ns: until a new worker began its first batch
+waited_dispatch_ns int part of wait_ns: until the worker began it
+waited_turn_ns int part of wait_ns: ready, but behind another batch in the queue
+waited_queue_ns int part of wait_ns: moving it between processes and threads
+waited_pinning_ns int part of wait_ns: copying it into pinned memory
+waited_other_ns int the rest of wait_ns
+""",
+    ),
+    "batch_files": (
+        "the files of each batch whose calls took the most time, at most three",
+        """
+process int the process that used the batch
+loader int number of the loader in that process
+pass int number of the pass over the loader
+batch int number of the batch in its pass
+place int 1 for the costliest
+fname text path of the file
+calls int I/O calls on it
+total_ns int sum of their durations
+read_bytes int bytes read from it
+""",
     ),
     "timeline": (
         "at most 240 equal intervals of time, by category",

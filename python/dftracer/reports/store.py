@@ -29,14 +29,23 @@ COLUMNS = (
 PARTIALS = (
     *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
     *("files", "users", "torch_ops", "work", "costs", "evaluations", "moved"),
+    *("batches", "batch_files", "batch_pieces", "fetches", "feeds"),
 )
 # Tables of a block from its events to its steps, each made from the previous ones.
 STAGES = ("lanes", "marks", "trainers", "units", "windows")
-BY_PROCESS = ("times", "steps", "heat", "work", "evaluations", "moved")
+# Those of batches: who waited for them, who made them, what that was spent on, and pieces of it.
+TASK_STAGES = ("fetches", "tasks", "task_lanes", "task_places", "task_files", "task_pieces")
+BY_PROCESS = (
+    *("times", "steps", "heat", "work", "evaluations", "moved"),
+    *("batches", "batch_files", "batch_pieces", "fetches", "feeds"),
+)
 FINALS = (
     *("overview", "runs", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
-    *("steps", "timeline", "heat", "files", "directories", "costs", "stragglers", "torch_ops"),
+    *("steps", "breakdown", "input_overlap", "batches", "batch_files", "timeline", "heat"),
+    *("files", "directories", "costs", "stragglers", "torch_ops"),
 )
+# Tables that several of these are made from.
+BETWEEN = ("lives", "percentiles", "made", "exposed")
 # More lanes: waiting for a lock, for a child process, for the other end of a pipe, and computing
 # gradients.
 LANES = {
@@ -55,6 +64,8 @@ WORDS = {"cat": "cats", "name": "names", "fname": "fnames"}
 LARGE = 24 << 20
 # Spans in one sweep, 16 bytes each; a single process may have more.
 SWEPT = 16_000_000
+# Calls up to which the time of a batch is kept call by call, and pieces of any other batch.
+EXACT = 100
 # Added to the code of a category for calls on pipes and the like, and on locks.
 PIPE = 1 << 30
 LOCK = 1 << 29
@@ -220,6 +231,7 @@ class Store:
         self.fill("p_blocks", [(len(files), damaged, *times)])
         shift = piece_shift(*times) if times[0] is not None else 0
         self._sweep(shift)
+        self._sweep_batches(base)
         existing = {row[0] for row in self.rows("select table_name from duckdb_tables()")}
         for name in PARTIALS:
             sql = statement(
@@ -231,7 +243,8 @@ class Store:
                 self.run(f"insert into p_{name} by name {sql}")
             else:
                 self.run(f"create table p_{name} as {sql}")
-        for name in ("kinds", "copies", *STAGES, "sweep", "masks", *WORDS.values()):
+        made = ("kinds", "copies", *STAGES, *TASK_STAGES, "sweep", "task_sweep", "masks")
+        for name in (*made, *WORDS.values()):
             self.run(f"drop table {name}")
         if large:
             self.run("drop view e")
@@ -304,14 +317,47 @@ class Store:
                 self.run(f"insert into sweep select {number}, * from swept")
                 self.connection.unregister("swept")
 
+    def _sweep_batches(self, base: int) -> None:
+        """Fills `task_sweep`: what the threads that make batches did in each piece of them."""
+        slice_shift = 0
+        for name in TASK_STAGES:
+            sql = statement(name, exact=EXACT, base=base, slice=slice_shift)
+            self.run(f"create or replace table {name} as {sql}")
+            if name == "tasks":
+                ((mean,),) = self.rows("select avg(stop - ts) from tasks")
+                slice_shift = int(mean or 0).bit_length()
+        self.run("create or replace table task_sweep (key bigint, lanes bigint, ns bigint)")
+        counts = self.rows(
+            "select thread, big(coalesce(sum(calls), 0)) from tasks "
+            "left join task_files using (id) group by 1 order by 1"
+        )
+        for low, high in _ranges(counts):
+            spans = self.connection.sql(
+                "select t.thread::bigint, l.lane::bigint, e.ts, e.ts + e.dur "
+                "from e join task_lanes l using (c, n) "
+                "join (select distinct process, tid, thread from tasks) t using (process, tid) "
+                f"where e.ts is not null and e.dur > 0 and t.thread between {low} and {high}"
+            )
+            windows = self.connection.sql(
+                "select thread::bigint, piece::bigint, p.moment, p.stop from task_pieces p "
+                "join tasks using (id) where p.stop > p.moment "
+                f"and thread between {low} and {high}"
+            )
+            found, _ = _duckdb.interruptible(
+                self.connection, _reader.sweep, spans, windows, shift=62, gather=0
+            )
+            self.connection.register("swept", Longs(found))
+            self.run("insert into task_sweep select key, lanes, ns from swept where kind = 1")
+            self.connection.unregister("swept")
+
     def tables(self) -> dict[str, list[tuple[Any, ...]]]:
-        """The rows of every table of the report except the findings."""
+        """The rows of every table of the report that is made by SQL."""
         self._number_processes()
         self._number_runs()
-        self.run(f"create or replace table lives as {statement('final/lives')}")
+        for name in BETWEEN:
+            self.run(f"create or replace table {name} as {statement(f'final/{name}')}")
         ((first, last),) = self.rows("select min(first_ns), max(last_ns) from p_blocks")
         shift = piece_shift(first, last) if first is not None else 0
-        self.run(f"create or replace table percentiles as {statement('final/percentiles')}")
         self._join_open_times()
         found = {}
         for name in FINALS:
@@ -320,6 +366,13 @@ class Store:
                 f"select {columns} from ({statement(f'final/{name}', k=shift)})"
             )
         return found
+
+    def evaluations(self) -> list[tuple[Any, ...]]:
+        """Passes over validation sets: process, start and duration. After tables()."""
+        return self.rows(
+            "select number, start_ns, dur_ns from p_evaluations join numbers using (process) "
+            "order by all"
+        )
 
     def _join_open_times(self) -> None:
         """How long any process had an I/O call open, per category and in total."""

@@ -44,4 +44,5 @@ def _judged(facts: Facts) -> Iterator[tuple[str, str, str, str, int | None, floa
         evidence = case.evidence
         if base not in case.title and case.timed:
             evidence += f". That is {duration(case.concerns)}, {percent(share)} {base}"
-        yield rule.name, SEVERITIES[grave], case.title, evidence, time, share, rule.advice, base
+        advice = case.advice or rule.advice
+        yield rule.name, SEVERITIES[grave], case.title, evidence, time, share, advice, base

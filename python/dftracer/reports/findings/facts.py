@@ -32,6 +32,7 @@ class Case:
     whole: int
     base: str  # what `whole` is: "of the 5.03 s that the job took"
     timed: bool = True  # these are nanoseconds
+    advice: str = ""  # in place of the rule's
 
     @property
     def share(self) -> float:

@@ -21,14 +21,19 @@ METADATA = ("open", "close", "duplicate", "seek", "map", "metadata")
 def unhidden_io(facts: Facts) -> Case | None:
     computing = [p for p in facts.processes if p["compute_ns"] and p["io_ns"]]
     unhidden, io = sum_of(computing, "unhidden_io_ns"), sum_of(computing, "io_ns")
+    # Batches that a process makes for itself are waits for data, which have a rule of their own.
+    made = [row for row in facts.tables["batches"] if row["worker_process"] == row["process"]]
+    waited = sum(row["waited_reading_ns"] or 0 for row in made)
+    unhidden, io = max(unhidden - waited, 0), max(io - waited, 0)
     whole = facts.lifetime(lambda process: process["compute_ns"])
     if not unhidden:
         return None
+    aside = ", batches aside," if waited else ""
     return Case(
         f"I/O that is not hidden by compute takes {percent(unhidden / max(whole, 1))} of the time "
         "of computing processes",
         f"{counted(len(computing), 'computing process', 'computing processes')} spent "
-        f"{duration(io)} in I/O calls, {duration(unhidden)} of it "
+        f"{duration(io)} in I/O calls{aside or ','} {duration(unhidden)} of it "
         f"({percent(unhidden / io)}) while none of their threads computed",
         unhidden,
         whole,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dftracer._format import counted, duration
-from dftracer.reports.findings.facts import Case, Facts, Row, Rule
+from dftracer.reports.findings.facts import Case, Facts, Row, Rule, median
 
 # The parts of a step that do not depend on other ranks.
 OWN = ("own time", "fetch time", "compute time")
+# A worker that takes so many times the median per item is slow.
+LEAST_RATIO = 1.5
 
 
 def _straggler(facts: Facts, kind: str, measures: tuple[str, ...], least: float) -> Row | None:
@@ -19,8 +21,8 @@ def _straggler(facts: Facts, kind: str, measures: tuple[str, ...], least: float)
 
 
 def slow_worker(facts: Facts) -> Case | None:
-    row = _straggler(facts, "worker", ("item time",), 1.5)
-    if row is None or not facts.exposed:
+    row = _straggler(facts, "worker", ("item time",), LEAST_RATIO)
+    if row is None or not facts.exposed or _only_some_batches(facts, row["process"]):
         return None
     process = facts.processes[row["process"]]
     return Case(
@@ -31,6 +33,23 @@ def slow_worker(facts: Facts) -> Case | None:
         process["life_ns"],
         base=f"of the {duration(process['life_ns'])} that the worker took",
     )
+
+
+def _only_some_batches(facts: Facts, worker: int) -> bool:
+    """Whether a few batches explain most of its excess: then these are to blame, which is a finding
+    about waits for data, and not the worker."""
+    made: dict[int, list[int]] = {}
+    users: dict[int, int] = {}
+    for batch in facts.tables["batches"]:
+        if batch["worker_process"] is not None:
+            made.setdefault(batch["worker_process"], []).append(batch["work_ns"])
+            users[batch["worker_process"]] = batch["process"]
+    if worker not in made:
+        return False
+    every = sorted(median(work) for p, work in made.items() if users[p] == users[worker])
+    usual = every[(len(every) - 1) // 2]
+    excess = sum(made[worker]) - usual * len(made[worker])
+    return (median(made[worker]) - usual) * len(made[worker]) < excess / 2
 
 
 def unbalanced_rank(facts: Facts) -> Case | None:

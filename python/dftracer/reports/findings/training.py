@@ -4,7 +4,62 @@ from __future__ import annotations
 
 from dftracer._format import counted, duration, percent
 from dftracer.reports.dataloader_workers import at_a_time, waits
-from dftracer.reports.findings.facts import Case, Check, Facts, Row, Rule, median, sum_of
+from dftracer.reports.findings.facts import (
+    Case,
+    Check,
+    Facts,
+    Row,
+    Rule,
+    median,
+    shown_path,
+    sum_of,
+)
+from dftracer.reports.slow_steps import LEAST_WAIT
+
+# Causes of slow steps, as the end of "8 of them …", and what to try.
+CAUSES = {
+    "reading": (
+        "reading",
+        "move this data closer (a local disk, fewer and larger reads), or read ahead: more "
+        "workers, or a larger prefetch_factor",
+    ),
+    "decoding": (
+        "decoding",
+        "cheaper decoding or transforms, decoded data in a cache, or more DataLoader workers",
+    ),
+    "collating": ("collating", "a cheaper collate_fn, or smaller batches"),
+    "garbage collection": (
+        "collecting garbage",
+        "fewer Python objects in the dataset, gc.freeze() before training, or gc.disable() in "
+        "workers",
+    ),
+    "not yet begun": (
+        "before a worker began their batch",
+        "a larger prefetch_factor, so that workers have something to do while training catches up",
+    ),
+    "waiting for its turn": (
+        "behind another batch in the queue",
+        "smaller batches in the queue: return tensors and not Python objects, or pin memory less",
+    ),
+    "queue transfer": (
+        "for the transfer from the worker",
+        "smaller samples, tensors in place of Python objects, or batches in shared memory",
+    ),
+    "pinning": ("for pinned memory", "pin_memory=False, or smaller batches"),
+    "too few workers": (
+        "with too few workers",
+        "more DataLoader workers (num_workers), or cheaper reading and decoding: every worker was "
+        "busy",
+    ),
+    "first batch": (
+        "for the first batches of a pass",
+        "fewer and longer passes, persistent_workers=True, or smaller first batches",
+    ),
+    "unattributed": (
+        "for reasons that are not traced",
+        "trace the workers (dftracer run --torch), and annotate what the dataset does",
+    ),
+}
 
 RESTARTED = "restarted for each pass over the data (persistent_workers is off)"
 
@@ -17,6 +72,14 @@ def waiting_for_data(facts: Facts) -> Case | None:
     if not waited:
         return None
     base = f"of the {duration(whole)} that training steps took"
+    late = [
+        {**row, "late_ns": row["late_ns"] - started.get(_key(row), 0)}
+        for row in facts.tables["slow_steps"]
+        if row["cause"] in CAUSES and _waited(row)
+    ]
+    late = [row for row in late if row["late_ns"] >= LEAST_WAIT]
+    if late:
+        return _late_steps(facts, late, (waited, whole, base))
     return Case(
         f"Training waits for data for {percent(waited / whole)} {base}",
         f"{counted(len(steps), 'step')} spent {duration(waited)} fetching batches; the median wait "
@@ -25,6 +88,48 @@ def waiting_for_data(facts: Facts) -> Case | None:
         waited,
         whole,
         base=base,
+    )
+
+
+def _waited(row: Row) -> bool:
+    """Whether it is late because of its batch, and not slow by itself."""
+    return row["batch"] is not None
+
+
+def _late_steps(facts: Facts, late: list[Row], time: tuple[int, int, str]) -> Case:
+    """With lineage: which steps waited, and for what."""
+    waited, whole, base = time
+    groups: dict[str, list[Row]] = {}
+    for row in late:
+        groups.setdefault(row["cause"], []).append(row)
+    order = sorted(groups, key=lambda cause: -sum_of(groups[cause], "late_ns"))
+    top = groups[order[0]]
+    files: dict[str, int] = {}
+    for row in top:
+        if row["file"] is not None:
+            files[row["file"]] = files.get(row["file"], 0) + row["late_ns"]
+    words = CAUSES[order[0]][0]
+    file = max(files, key=lambda name: files[name], default=None)
+    if file is not None and 2 * files[file] >= sum_of(top, "late_ns"):
+        top = [row for row in top if row["file"] == file]
+        words += f" {shown_path(file)}"
+    each = ", ".join(
+        f"{cause} {len(groups[cause]):,} ({duration(sum_of(groups[cause], 'late_ns'))})"
+        for cause in order
+    )
+    steps = counted(len(facts.tables["steps"]), "step")
+    worst = max(late, key=lambda row: row["late_ns"])
+    if len(top) < len(late):
+        words = f"{len(top):,} of them {words} ({duration(sum_of(top, 'late_ns'))})"
+    told = sum_of(late, "late_ns")
+    rest = f"; other waits: {duration(waited - told)}" if waited > told else ""
+    return Case(
+        f"{len(late):,} of {steps} waited {duration(told)} for data: {words}",
+        f"late steps by cause: {each}{rest}; the latest: {worst['chain']}; {_workers(facts)}",
+        waited,
+        whole,
+        base,
+        advice=CAUSES[order[0]][1],
     )
 
 
@@ -62,15 +167,17 @@ def _restarts(facts: Facts) -> bool:
 
 
 def worker_start(facts: Facts) -> Case | None:
-    waited, whole = sum(waits(facts.starts).values()), facts.split["dur_ns"]
+    starts = waits(facts.starts)
+    waited, whole = sum(starts.values()), facts.split["dur_ns"]
     if not waited:
         return None
+    late = sum(each > 0 for each in starts.values())
     longest = max(start.waited_ns for start in facts.starts)
     most = max(start.workers for start in facts.starts)
     base = f"of the {duration(whole)} that training steps took"
     evidence = (
-        f"{counted(len(facts.tables['steps']), 'step')} waited {duration(waited)} for the first "
-        f"item of new workers; {counted(len(facts.starts), 'start')} of "
+        f"{late:,} of {counted(len(facts.tables['steps']), 'step')} waited {duration(waited)} for "
+        f"the first item of new workers; {counted(len(facts.starts), 'start')} of "
         f"{counted(most, 'worker')}, the longest wait was {duration(longest)}"
     )
     if _restarts(facts):
@@ -124,11 +231,14 @@ def _part_of_steps(column: str, title: str) -> Check:
 
 
 def uneven_steps(facts: Facts) -> Case | None:
-    # The first step of a process compiles and warms up; starting workers has its own rule.
+    # The first step of a process compiles and warms up; starting workers has its own rule, and so
+    # have waits whose cause is known.
     later, seen, started = [], set(), waits(facts.starts)
+    known = bool(facts.tables["batches"])
     for step in facts.tables["steps"]:
         if step["process"] in seen:
-            later.append({**step, "dur_ns": step["dur_ns"] - started.get(_key(step), 0)})
+            waited = step["fetch_ns"] if known else started.get(_key(step), 0)
+            later.append({**step, "dur_ns": step["dur_ns"] - waited})
         seen.add(step["process"])
     usual = median([step["dur_ns"] for step in later])
     slow = [step for step in later if step["dur_ns"] > 3 * usual]
@@ -136,15 +246,29 @@ def uneven_steps(facts: Facts) -> Case | None:
         return None
     extra, whole = sum_of(slow, "dur_ns") - usual * len(slow), sum_of(later, "dur_ns")
     worst = max(slow, key=lambda step: step["dur_ns"])
+    without = ", waits for data aside" if known else ""
     return Case(
         f"{len(slow):,} of {counted(len(later), 'step')} took more than three times the median",
-        f"the median step takes {duration(usual)}; the slow ones took {duration(extra)} more; the "
-        f"longest, step {worst['step']} of epoch {worst['epoch']}, took "
-        f"{duration(worst['dur_ns'])}",
+        f"the median step takes {duration(usual)}{without}; the slow ones took "
+        f"{duration(extra)} more; the longest, step {worst['step']} of epoch {worst['epoch']}, "
+        f"took {duration(worst['dur_ns'])}{_causes_of(facts, slow) if known else ''}",
         extra,
         whole,
-        base=f"of the {duration(whole)} that all steps but the first took",
+        base=f"of the {duration(whole)} that all steps but the first took{without}",
     )
+
+
+def _causes_of(facts: Facts, slow: list[Row]) -> str:
+    """What made these steps slow, as far as it is known."""
+    keys = {_key(step) for step in slow}
+    counts: dict[str, int] = {}
+    for row in facts.tables["slow_steps"]:
+        if _key(row) in keys and not _waited(row) and row["cause"] != "evaluation":
+            counts[row["cause"]] = counts.get(row["cause"], 0) + 1
+    if not counts:
+        return ""
+    order = sorted(counts, key=lambda cause: (-counts[cause], cause))
+    return f"; what took longer: {', '.join(f'{c} in {counts[c]:,}' for c in order)}"
 
 
 RULES = (

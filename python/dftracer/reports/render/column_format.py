@@ -30,8 +30,16 @@ _KINDS = {
     "epoch": "label",
     "step": "label",
     "run": "label",
+    "loader": "label",
+    "pass": "label",
+    "batch": "label",
+    "worker": "label",
+    "worker_process": "label",
 }
-_MOMENTS = ("first_ns", "last_ns", "start_ns", "end_ns", "ready_ns", "busiest_ns")
+_MOMENTS = (
+    *("first_ns", "last_ns", "start_ns", "end_ns", "ready_ns", "busiest_ns"),
+    *("wanted_ns", "begun_ns", "arrived_ns", "handed_ns"),
+)
 _LABELS = {
     "cat": "category",
     "fname": "file",
@@ -40,6 +48,11 @@ _LABELS = {
     "change_percent": "change",
     "low_percent": "at least",
     "high_percent": "at most",
+    "hidden_percent": "share hidden",
+    "late_ns": "late by",
+    "file_ns": "time in file",
+    "file_bytes": "read from file",
+    "gc_ns": "garbage collection",
     "concerns_ns": "concerns",
     "before_share": "share before",
     "after_share": "share now",

@@ -30,6 +30,12 @@ ROLES = {
     "compute-2": ("#66c5ab", "#167a5d"),
     "fetch": ("#d55e00", "#ef7d2f"),
     "fetch-2": ("#eba36f", "#a5531b"),
+    "fetch-3": ("#f4c9a8", "#7d4114"),
+    "decoding": ("#8c5a2b", "#c8935e"),
+    "decoding-2": ("#c2996f", "#8f6a44"),
+    "queue": ("#2b8894", "#58bdc9"),
+    "queue-2": ("#8cc5cc", "#2d7f89"),
+    "gc": ("#6b7a00", "#b5c33d"),
     "transfer": ("#b8629a", "#d98bb9"),
     "communication": ("#3d9fd6", "#74c1ee"),
     "communication-2": ("#9acdea", "#3c7ea8"),
@@ -319,9 +325,9 @@ Builder = Callable[[Report], "Figure | None"]
 
 def builders() -> list[Builder]:
     """In the order of the page. Imported here because each of them imports this module."""
-    from dftracer.reports.render.plots import io, processes, training
+    from dftracer.reports.render.plots import io, processes, slow_steps, training
 
-    return [*training.PLOTS, *io.PLOTS, *processes.PLOTS]
+    return [*training.PLOTS, *slow_steps.PLOTS, *io.PLOTS, *processes.PLOTS]
 
 
 def figures(report: Report) -> dict[str, Figure]:

@@ -15,11 +15,17 @@ from dftracer.reports.render import column_format
 MOST_ROWS = {"files": 1000, "steps": 2000, "processes": 500, "directories": 500}
 MOST_ROWS_ELSE = 1000
 # Columns that only --csv, --json and --parquet write.
-LEFT_OUT = {"processes": ("name", "trace"), "heat": ("process",), "changes": ("unit",)}
+LEFT_OUT = {
+    "processes": ("name", "trace"),
+    "heat": ("process",),
+    "changes": ("unit",),
+    "slow_steps": ("loader", "pass"),
+    "steps": ("loader", "pass"),
+}
 # Shown only if a row has a value other than zero.
 OPTIONAL = (
     *("lost", "errors", "reread_bytes", "backward_ns", "transfer_ns", "communication_ns"),
-    *("checkpoint_ns", "evaluation_ns"),
+    *("checkpoint_ns", "evaluation_ns", "gc_ns"),
 )
 # Columns with times in one row and bytes in another, and the column that decides.
 MEASURED = {

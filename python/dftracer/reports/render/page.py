@@ -19,9 +19,11 @@ from dftracer.reports.render import column_format
 from dftracer.reports.render.figures import HEAT, NARROW_LABEL, ROLES, Figure, figures, labels
 from dftracer.reports.render.markup import attribute, escaped, prose, share_bar, table_html
 from dftracer.reports.render.plots.processes import neither
+from dftracer.reports.render.plots.slow_steps import part_role
 from dftracer.reports.render.plots.training import EPOCH_COLUMNS, EPOCH_PARTS
 from dftracer.reports.render.script import json_text, plotly_script
 from dftracer.reports.render.summary import TIMED_BY
+from dftracer.reports.schema import LIFE_PARTS
 from dftracer.trace.runs import when_text
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ COLOURS = {
 
 # Sections: key, title, figures, and tables without a figure.
 SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("training", "Training", ("epochs", "steps"), ()),
+    ("training", "Training", ("epochs", "steps"), ("breakdown",)),
+    ("slow-steps", "Slow steps", ("slow_steps", "input_overlap"), ()),
     ("overlap-section", "Overlap", ("overlap",), ()),
     ("time", "Over time", ("timeline", "heat"), ()),
     ("calls-section", "Calls", ("calls", "latencies", "sizes"), ("layers",)),
@@ -62,6 +65,7 @@ CAPTIONS = {
     "hosts": "Hosts",
     "costs": "Costliest files and directories, by kind of call",
     "runs": "Runs",
+    "breakdown": "Time of training processes, from start to end",
 }
 
 
@@ -197,6 +201,7 @@ def program_of(report: Report) -> str:
 
 
 LONGEST_PROGRAM = 60
+MOST_CHAINS = 10
 
 
 def trace_of(report: Report) -> str:
@@ -368,6 +373,15 @@ def _bars(report: Report) -> str:
             ("neither", "other", total(neither)),
         ],
     )
+    spent: dict[str, int] = {}
+    for row in report.table("breakdown"):
+        spent[row["part"]] = spent.get(row["part"], 0) + row["time_ns"]
+    training = share_bar(
+        "training-lives",
+        "Time of training processes",
+        "From start to end, summed over them.",
+        [(part, part_role(part), spent[part]) for part in LIFE_PARTS if part in spent],
+    )
     epochs = report.table("epochs")
     steps = share_bar(
         "split",
@@ -378,7 +392,8 @@ def _bars(report: Report) -> str:
             for part, column in EPOCH_COLUMNS.items()
         ],
     )
-    return f'<div class="splits">{steps}{lives}</div>' if steps or lives else ""
+    shown = f"{training}{steps}{lives}"
+    return f'<div class="splits">{shown}</div>' if shown else ""
 
 
 def _gaps(report: Report) -> str:
@@ -398,9 +413,27 @@ def _sections(report: Report, found: dict[str, Figure], shrink: int) -> list[_Pa
         pieces = pieces + plots if key == "calls-section" else plots + pieces
         if key == "files-section":
             pieces.insert(1 if plots else 0, _patterns(report))
+        if key == "slow-steps":
+            pieces.insert(0, _chains(report))
         if any(pieces):
             parts.append(_Part(key, name, "\n".join(pieces)))
     return parts
+
+
+def _chains(report: Report) -> str:
+    """The latest steps, in words."""
+    table = report.table("slow_steps")
+    if not len(table):
+        return ""
+    rows = [dict(zip(table.columns, row)) for row in table.rows[:MOST_CHAINS]]
+    items = "".join(
+        f'<li><span class="cause">{escaped(row["cause"])}</span> '
+        f"{prose(_sentence(row['chain']))}.</li>"
+        for row in rows
+    )
+    more = len(table) - len(rows)
+    rest = f'<p class="note">{counted(more, "more step")} in the table below.</p>' if more else ""
+    return f'<ol class="chains">{items}</ol>{rest}'
 
 
 def _patterns(report: Report) -> str:

@@ -10,10 +10,14 @@ from dftracer._layout import Column, name_column, table, wrap
 from dftracer._names import shorten
 from dftracer.reports.dataloader_workers import starts, waits
 from dftracer.reports.model import Report
+from dftracer.reports.schema import LIFE_PARTS
 from dftracer.trace.runs import when_text
 
 Row = dict[str, Any]
 TOP = 8
+MOST_CHAINS = 5
+# What making a batch consists of.
+WORK = ("reading", "decoding", "collating")
 # How a job was timed, unless by its start and end records.
 TIMED_BY = {
     "its events": " from its first to its last event",
@@ -41,7 +45,7 @@ def summarise(
     lines = []
     for key, text in _head(report):
         lines += wrap(text, width, f"{key:<10}", " " * 10)
-    lines += ["", *_findings(report, style, width)]
+    lines += ["", *_findings(report, style, width), *_slow_steps(report, style, width)]
     for title, columns, rows in _sections(report):
         if rows:
             head, *body = table(columns, rows, width - 2)
@@ -75,6 +79,7 @@ def _head(report: Report) -> list[tuple[str, str]]:
     if facts["bound_by"] and not training:
         lines.append(("time", facts["bound_by"]))
     lines += training
+    lines += _input(report)
     if facts["io_ns"] or facts["read_bytes"] != 0 or facts["write_bytes"] != 0:
         lines.append(("I/O", _io(report, facts)))
     lines += [("untraced", part) for part in (facts["not_traced"] or "").split("; ") if part]
@@ -137,6 +142,38 @@ def _training(report: Report) -> list[tuple[str, str]]:
     ]
 
 
+def _input(report: Report) -> list[tuple[str, str]]:
+    """What making batches took, and how much of it training waited for."""
+    sums: dict[str, list[int]] = {}
+    for row in report.input_overlap:
+        one = sums.setdefault(row["activity"], [0, 0])
+        one[0] += row["total_ns"]
+        one[1] += row["exposed_ns"]
+    parts = [
+        f"{duration(sums[name][0])} of {name}, {percent(1 - sums[name][1] / sums[name][0])} hidden"
+        for name in WORK
+        if name in sums
+    ]
+    if not parts:
+        return []
+    waited = sum(exposed for _, exposed in sums.values())
+    return [("batches", f"{'; '.join(parts)}; training waited {duration(waited)} in all")]
+
+
+def _slow_steps(report: Report, style: Callable[[str, str], str], width: int) -> list[str]:
+    """The latest steps, in words."""
+    table = report.slow_steps
+    if not table.rows:
+        return []
+    chain = table.columns.index("chain")
+    lines = ["", style(f"Slow steps ({len(table):,})", "bold")]
+    for row in table.rows[:MOST_CHAINS]:
+        lines += wrap(row[chain], width, "  ", "    ")
+    if len(table) > MOST_CHAINS:
+        lines.append(f"  … and {len(table) - MOST_CHAINS:,} more")
+    return lines
+
+
 def _io(report: Report, facts: Row) -> str:
     calls = [row for row in report.calls if row["class"] == "io"]
     text = (
@@ -181,6 +218,7 @@ def _sections(report: Report) -> list[Section]:
     return [
         ("Categories", LAYERS, _layers(report)),
         ("Calls, by time", CALLS, _calls(report)),
+        ("Time of training processes", BREAKDOWN, _breakdown(report)),
         ("Epochs", EPOCHS, _epochs(report)),
         ("Files, by time", FILES, _files(report)),
         ("Slow ranks and workers", STRAGGLERS, _stragglers(report)),
@@ -299,6 +337,19 @@ def _epochs(report: Report) -> list[tuple[str, ...]]:
             )
         )
     return _more(rows, len(report.epochs))
+
+
+BREAKDOWN = (name_column("part"), Column("time"), Column("share"))
+
+
+def _breakdown(report: Report) -> list[tuple[str, ...]]:
+    """From start to end, summed over processes."""
+    sums: dict[str, int] = {}
+    for row in report.breakdown:
+        sums[row["part"]] = sums.get(row["part"], 0) + row["time_ns"]
+    whole = max(sum(sums.values()), 1)
+    there = [part for part in LIFE_PARTS if part in sums]
+    return [(part, duration(sums[part]), percent(sums[part] / whole)) for part in there]
 
 
 FILES = (

@@ -12,11 +12,19 @@ with split as (
     sum(ns) filter (lanes & io_bits <> 0) as io_ns,
     sum(ns) filter (lanes & io_bits <> 0 and lanes & compute_bits = 0) as unhidden_io_ns
   from sweep s, masks where kind = 1 and pass = 0 group by all
+), collected as (
+  -- Garbage collections of the thread that trains, in the step in which they began.
+  select w.process, w.id, sum(least(g.stop, w.stop) - g.ts) as gc_ns
+  from (
+    select process, ts, ts + dur as stop from e join kinds using (c, n) join trainers using (process, tid)
+    where ts is not null and cat = 'python' and name = 'gc'
+  ) g asof join windows w on g.process = w.process and g.ts >= w.start
+  where g.ts < w.stop group by all
 )
 select w.process, w.epoch, w.step, w.start as start_ns, w.stop - w.start as dur_ns,
   coalesce(fetch_ns, 0)::bigint as fetch_ns, coalesce(compute_ns, 0)::bigint as compute_ns,
   coalesce(backward_ns, 0)::bigint as backward_ns,
   coalesce(transfer_ns, 0)::bigint as transfer_ns, coalesce(communication_ns, 0)::bigint as communication_ns,
   coalesce(checkpoint_ns, 0)::bigint as checkpoint_ns, coalesce(io_ns, 0)::bigint as io_ns,
-  coalesce(unhidden_io_ns, 0)::bigint as unhidden_io_ns
-from windows w left join split s using (process, id)
+  coalesce(unhidden_io_ns, 0)::bigint as unhidden_io_ns, coalesce(gc_ns, 0)::bigint as gc_ns
+from windows w left join split s using (process, id) left join collected using (process, id)

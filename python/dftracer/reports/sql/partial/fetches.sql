@@ -1,0 +1,2 @@
+-- Batches that a process waited for, see fetches.sql.
+from fetches
