@@ -48,7 +48,7 @@ class CallArgs {
  private:
   static constexpr std::size_t kLongestText = 160;
   std::uint32_t used_ = 0;
-  alignas(8) std::byte bytes_[12 * sizeof(record::Arg) + kLongestText];
+  alignas(8) std::byte bytes_[13 * sizeof(record::Arg) + kLongestText];
 };
 
 // One argument of a row: a number, a text, or a second file, by its path or its descriptor.

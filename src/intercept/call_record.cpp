@@ -57,6 +57,7 @@ void name_words(std::size_t row, bool has_file, const Key* keys, std::size_t cou
   add(kCategories[static_cast<std::size_t>(kWrappers[row].category)]);
   if (has_file) word(record::kShapeHash, Key::fhash);
   for (std::size_t i = 0; i < count; ++i) word(record::kShapeNumber, keys[i]);
+  word(record::kShapeHash, Key::site_hash);  // a record may end before it
   const std::uint32_t id = buffer::g_names.id({shape, static_cast<std::size_t>(p - shape)});
   g_row_state[row].shape[has_file].store(id, std::memory_order_release);
 }

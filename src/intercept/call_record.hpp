@@ -5,6 +5,7 @@
 #include "intercept/call_args.hpp"
 #include "intercept/call_result.hpp"
 #include "intercept/call_row.hpp"
+#include "intercept/call_site.hpp"
 #include "intercept/file_table.hpp"
 #include "record/clock.hpp"
 
@@ -29,7 +30,7 @@ template <auto row, class R, class... F>
 void name_words(bool has_file, const F&... numbers) noexcept {
   if (g_row_state[index_of(row)].shape[has_file].load(std::memory_order_relaxed) != 0) return;
   constexpr std::size_t kCount = sizeof...(F) + (kIsNumber<R> ? 1 : 0);
-  static_assert(kCount + 1 <= record::kMostShapeWords);
+  static_assert(kCount + 2 <= record::kMostShapeWords);  // a file before them, the site after
   const Key keys[kCount + 1] = {numbers.key..., Key::ret};
   name_words(index_of(row), has_file, keys, kCount);
 }
@@ -63,7 +64,7 @@ inline void put_field(buffer::ThreadState& t, CallArgs& args, const SecondFd& f)
 template <auto row, class R, class... F>
 [[gnu::noinline, gnu::cold]] void record_slowly(buffer::ThreadState& t, File* file, int fd,
                                                 std::uint64_t start, std::uint64_t end, R ret,
-                                                const F&... fields) {
+                                                std::uint64_t site, const F&... fields) {
   CallArgs args;
   if (file != nullptr) put_file(t, args, Key::fhash, *file, fd);
   if (g_details.load(std::memory_order_relaxed)) {
@@ -74,6 +75,7 @@ template <auto row, class R, class... F>
       args.put(Key::ret, record::ArgType::kInt, static_cast<std::uint64_t>(ret));
     if (has_failed(ret))
       args.put(Key::errno_, record::ArgType::kInt, static_cast<std::uint64_t>(reason<row>()));
+    if (site != 0) args.put(Key::site_hash, record::ArgType::kHash, site);
   }
   emit(&t, index_of(row), start, end, args);
 }
@@ -102,10 +104,10 @@ static_assert(offsetof(record::Call, kind) == 4 && offsetof(record::Call, flags)
 template <auto row, bool kHasFile, class R, class... F>
 [[gnu::always_inline]] inline bool record_quickly(buffer::ThreadState& t, std::uint64_t hash,
                                                   std::uint64_t start, std::uint64_t end, R ret,
-                                                  const F&... numbers) {
+                                                  std::uint64_t site, const F&... numbers) {
   constexpr std::size_t kWords = (kHasFile ? 1 : 0) + sizeof...(F) + (kIsNumber<R> ? 1 : 0);
   constexpr std::size_t kSize = sizeof(record::Call) + kWords * sizeof(std::uint64_t);
-  constexpr std::size_t kMost = kSize + sizeof t.parent;
+  constexpr std::size_t kMost = kSize + sizeof t.parent + sizeof site;
   constexpr std::uint64_t kFront = static_cast<std::uint64_t>(record::Kind::kCall) << 32;
   constexpr std::uint64_t kNested = static_cast<std::uint64_t>(record::kNested) << 40;
   buffer::Lane& lane = t.lane;
@@ -131,7 +133,8 @@ template <auto row, bool kHasFile, class R, class... F>
   const std::uint64_t parent = t.parent;
   const std::uint64_t nested = parent != 0 ? 1 : 0;
   const std::uint64_t level = t.level + 1;
-  to.put((kSize + nested * sizeof parent) | kFront | nested * kNested | level << 48);
+  const std::size_t size = kSize + (nested + (site != 0 ? 1 : 0)) * sizeof(std::uint64_t);
+  to.put(size | kFront | nested * kNested | level << 48);
   to.put(shape | duration << 32);
   to.put(id);
   to.put(start);
@@ -139,7 +142,8 @@ template <auto row, bool kHasFile, class R, class... F>
   if constexpr (kHasFile) to.put(hash);
   (to.put(static_cast<std::uint64_t>(numbers.value)), ...);
   if constexpr (kIsNumber<R>) to.put(static_cast<std::uint64_t>(ret));
-  buffer::commit(lane, kSize + nested * sizeof parent);
+  to.put(site);  // outside of the record where there is none
+  buffer::commit(lane, size);
   return true;
 }
 
@@ -147,16 +151,17 @@ template <auto row, class R, class... F>
 [[gnu::always_inline]] inline void record_call(buffer::ThreadState& t, File* file, int fd,
                                                std::uint64_t start, std::uint64_t end, R ret,
                                                const F&... fields) {
+  const std::uint64_t site = site_of(t, caller_of_wrapper());
   if constexpr (kIsOwn<row> && (std::is_same_v<F, NumberArg> && ...)) {
     if (!has_failed(ret)) [[likely]] {
       if (file == nullptr) {
-        if (record_quickly<row, false>(t, 0, start, end, ret, fields...)) return;
+        if (record_quickly<row, false>(t, 0, start, end, ret, site, fields...)) return;
       } else if (file->announced.load(std::memory_order_relaxed) == buffer::announcing(t)) {
-        if (record_quickly<row, true>(t, file->hash, start, end, ret, fields...)) return;
+        if (record_quickly<row, true>(t, file->hash, start, end, ret, site, fields...)) return;
       }
     }
   }
-  record_slowly<row>(t, file, fd, start, end, ret, fields...);
+  record_slowly<row>(t, file, fd, start, end, ret, site, fields...);
 }
 
 }  // namespace dft::intercept

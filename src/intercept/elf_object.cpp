@@ -101,17 +101,17 @@ bool describe(const link_map& map, Object& object) noexcept {
   return describe(info, object);
 }
 
-void* Object::function_at(std::uint32_t index, const char* name) const noexcept {
+void* Object::at(std::uint32_t index, const char* name, unsigned type) const noexcept {
   constexpr unsigned kHidden = 0x8000;  // an older version of the symbol
   const ElfW(Sym) & symbol = symbols[index];
   const bool usable = symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 &&
-                      ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
+                      ELF64_ST_TYPE(symbol.st_info) == type &&
                       (versions == nullptr || (versions[index] & kHidden) == 0);
   if (!usable || !is_same(names + symbol.st_name, name)) return nullptr;
   return reinterpret_cast<void*>(base + symbol.st_value);
 }
 
-void* Object::function(const char* name) const noexcept {
+void* Object::find(const char* name, unsigned type) const noexcept {
   void* found = nullptr;
   if (hashes != nullptr) {
     // Buckets, each the index of its first symbol, and beside the symbols their hashes, whose
@@ -124,7 +124,7 @@ void* Object::function(const char* name) const noexcept {
     const std::uint32_t* chain = bucket + buckets;
     std::uint32_t at = buckets != 0 ? bucket[hash % buckets] : 0;
     for (bool more = at >= first && at != 0; more && found == nullptr; ++at) {
-      if ((chain[at - first] | 1) == (hash | 1)) found = function_at(at, name);
+      if ((chain[at - first] | 1) == (hash | 1)) found = this->at(at, name, type);
       more = (chain[at - first] & 1) == 0;
     }
   } else if (old_hashes != nullptr) {
@@ -137,7 +137,7 @@ void* Object::function(const char* name) const noexcept {
     const std::uint32_t buckets = old_hashes[0];
     const std::uint32_t* chain = old_hashes + 2 + buckets;
     std::uint32_t at = buckets != 0 ? old_hashes[2 + hash % buckets] : 0;
-    for (; at != 0 && found == nullptr; at = chain[at]) found = function_at(at, name);
+    for (; at != 0 && found == nullptr; at = chain[at]) found = this->at(at, name, type);
   }
   return found;
 }

@@ -36,11 +36,13 @@ struct Object {
     return own_name != 0 && is_same(names + own_name, name);
   }
   [[nodiscard]] bool is_libc() const { return is_called("libc.so.6"); }
-  // The function that it exports under this name, or null. Calls no other code.
-  [[nodiscard]] void* function(const char* name) const noexcept;
+  // The function, or the variable, that it exports under this name, or null. Calls no other code.
+  [[nodiscard]] void* function(const char* name) const noexcept { return find(name, STT_FUNC); }
+  [[nodiscard]] void* variable(const char* name) const noexcept { return find(name, STT_OBJECT); }
 
  private:
-  [[nodiscard]] void* function_at(std::uint32_t index, const char* name) const noexcept;
+  [[nodiscard]] void* find(const char* name, unsigned type) const noexcept;
+  [[nodiscard]] void* at(std::uint32_t index, const char* name, unsigned type) const noexcept;
 };
 
 // False if the object cannot be used.

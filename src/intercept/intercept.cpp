@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/hot.hpp"
+#include "intercept/call_site.hpp"
 #include "intercept/filter.hpp"
 #include "intercept/got_patch.hpp"
 #include "intercept/return_thunk.hpp"
@@ -96,6 +97,7 @@ void begin() noexcept try {
   }
   if (!config.inc_metadata) forget_shapes();
   g_details.store(config.inc_metadata);
+  use_sites(config.inc_metadata && config.call_sites);
   choose_way_back();
   watch_categories(!config.disable_posix, !config.disable_stdio);
   patch_objects(unpreloaded());

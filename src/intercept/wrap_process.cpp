@@ -306,6 +306,13 @@ extern "C" int DFT_WRAPPER(execveat)(int dirfd, const char* path, char* const ar
   return try_exec(envp, call);
 }
 
+// Another library may take the addresses of this one.
+extern "C" int DFT_WRAPPER(dlclose)(void* library) {
+  const int result = real<int(void*)>(Row::dlclose)(library);
+  forget_native_sites();
+  return result;
+}
+
 extern "C" int DFT_WRAPPER(prctl)(int option, long a, long b, long c, long d) {
   if (option == PR_SET_SECCOMP || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV)) enters_sandbox();
   return real<int(int, long, long, long, long)>(Row::prctl)(option, a, b, c, d);

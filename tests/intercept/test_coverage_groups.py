@@ -100,7 +100,7 @@ def test_fortified_calls_have_the_names_that_were_written(
 # cannot be called from a new program.
 ELSEWHERE = """_Exit _exit _Fork fork __fork vfork __vfork daemon posix_spawn posix_spawnp system
     popen pclose execl execle execlp execv execve execveat execvp execvpe fexecve wait wait3 wait4
-    waitid waitpid __wait __waitpid prctl dlopen dlmopen dlsym io_submit io_getevents
+    waitid waitpid __wait __waitpid prctl dlopen dlmopen dlsym dlclose io_submit io_getevents
     io_pgetevents setuid seteuid setreuid setresuid setgid setegid setregid setresgid setgroups
     initgroups capset unshare setns
     __overflow __uflow _IO_popen __isoc23_fscanf __isoc23_scanf __isoc23_vfscanf __isoc23_vscanf"""

@@ -38,7 +38,7 @@ BARE = "bare"
 PROGRAMS = ROOT / "tests" / "intercept" / "programs"
 CATEGORIES = ("POSIX", "STDIO")
 # What every event has, and what stands for the path.
-COMMON = ("hhash", "p_idx", "level", "fhash")
+COMMON = ("hhash", "p_idx", "level", "fhash", "site_hash")
 
 
 def library() -> Path:

@@ -26,6 +26,7 @@ HASHED = {
     "path_hash": ("FH", "SH"),
     "fd_out_hash": ("FH",),
     "in_fd_hash": ("FH",),
+    "site_hash": ("SH",),
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dftracer._format import counted, size
-from dftracer.reports import findings, slow_steps
+from dftracer.reports import call_sites, findings, slow_steps
 from dftracer.reports.bounds import bound_by
 from dftracer.reports.clocks import apart, compare
 from dftracer.reports.model import SCHEMAS, Report, Table
@@ -37,7 +37,9 @@ def make_report(
             add_blocks(store, files, cluster, clock.shifts)
         tables = {name: Table(SCHEMAS[name], rows) for name, rows in store.tables().items()}
         late = slow_steps.find(tables, store.evaluations())
+        lines = store.lines()
         damage = _joined(store.damages)
+    call_sites.add(tables, lines)
     tables = _after(tables, "breakdown", Table(SCHEMAS["slow_steps"], late))
     _say_what_is_missing(tables)
     _put(tables, "clock", clock.text or apart(tables["processes"].dicts()))

@@ -435,15 +435,49 @@ write_bytes int bytes written
 """,
     ),
     "costs": (
-        "the ten files and the ten directories where calls of each kind took the most time",
+        "the ten files, directories and lines of code where calls of each kind took the most time",
         """
 kind text small read, small write, metadata (moves no data), sync, lock, or failed
-place text file, or directory
-path text path of the file or directory
-files int files of this kind in the directory
+place text file, directory, or line
+path text path of the file or directory; the line of code, or the native caller
+files int files in the directory, or that the line used
 calls int such calls
 bytes int bytes that they moved
 total_ns int sum of their durations
+""",
+    ),
+    "lines": (
+        "places in the programs that made I/O calls, costliest first",
+        """
+place text the line of code with its function, or the native caller
+file text file of the Python code; None for native code
+line int number of the line
+function text function that the line is in
+callee text function of a Python library that the line called, if the call came from there
+caller text native library and function that made the call, unless it is the interpreter
+calls int I/O calls
+reads int of these, calls that read
+writes int calls that write
+metadata int calls that move no data: open, close, seek, stat
+small int transfers below 16 KiB
+read_bytes int bytes read
+write_bytes int bytes written
+total_ns int sum of the durations
+files int different files
+costliest text file on which most of the time was spent
+site text the description in the trace, column `site` of the events
+""",
+    ),
+    "functions": (
+        "functions of the programs that made I/O calls, costliest first",
+        """
+function text function of Python code, or the native caller
+file text file of the Python code; None for native code
+lines int lines of it that made calls
+calls int I/O calls
+read_bytes int bytes read
+write_bytes int bytes written
+total_ns int sum of the durations
 """,
     ),
     "stragglers": (

@@ -22,13 +22,13 @@ from dftracer.trace.summary import Process, summary_of
 
 SQL = Path(__file__).with_name("sql")
 COLUMNS = (
-    *("name", "cat", "ph", "ts", "dur", "tid", "process", "fname", "other", "ret", "errno"),
+    *("name", "cat", "ph", "ts", "dur", "tid", "process", "fname", "other", "site", "ret", "errno"),
     *("epoch", "step", "bytes", "read_bytes", "write_bytes", "mapped_bytes"),
     *("position", "access", "args"),
 )
 PARTIALS = (
     *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
-    *("files", "users", "torch_ops", "work", "costs", "evaluations", "moved"),
+    *("files", "users", "torch_ops", "work", "costs", "sites", "evaluations", "moved"),
     *("batches", "batch_files", "batch_pieces", "fetches", "feeds"),
 )
 # Tables of a block from its events to its steps, each made from the previous ones.
@@ -59,7 +59,7 @@ Shifts = dict[tuple[str, str], int]
 PIECES = 240
 MOST = (1 << 63) - 1
 # Text columns and the tables of their words.
-WORDS = {"cat": "cats", "name": "names", "fname": "fnames"}
+WORDS = {"cat": "cats", "name": "names", "fname": "fnames", "site": "sites"}
 # Bytes of trace files above which their events are kept on disk.
 LARGE = 24 << 20
 # Spans in one sweep, 16 bytes each; a single process may have more.
@@ -183,7 +183,7 @@ class Store:
             time_unit="ns",
             summary=True,
             explain=explain,
-            coded=("cat", "name", "fname", "other", "access"),
+            coded=("cat", "name", "fname", "other", "site", "access"),
         )
         # On disk DuckDB compresses, which only pays off for large traces.
         # DuckDB must be able to take the resolved path literally.
@@ -373,6 +373,10 @@ class Store:
             "select number, start_ns, dur_ns from p_evaluations join numbers using (process) "
             "order by all"
         )
+
+    def lines(self) -> list[tuple[Any, ...]]:
+        """Places that made I/O calls, with their descriptions. After tables()."""
+        return self.rows(statement("final/lines"))
 
     def _join_open_times(self) -> None:
         """How long any process had an I/O call open, per category and in total."""

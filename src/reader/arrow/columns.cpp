@@ -433,6 +433,10 @@ void BatchMaker::add(const Event& event) {
   }
   path_column(Column::kFname, path, std::max(path_index, 0));
   path_column(Column::kOther, other, std::max(other_index, 0));
+  if (slot(Column::kSite) >= 0) {
+    const JsonField* site = by_column[static_cast<std::size_t>(Column::kSite)];
+    path_column(Column::kSite, site, site != nullptr ? path_of(event, *site) : 0);
+  }
   batch_.process_of.push_back(static_cast<std::int32_t>(process));
   if (slot(Column::kArgs) >= 0 || slot(Column::kExtra) >= 0) rest(event, event_args ? taken : 0);
   ++batch_.rows;

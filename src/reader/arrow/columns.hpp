@@ -93,7 +93,7 @@ struct EventBatch {
   std::vector<BatchFact> facts;
   std::vector<ProcessKey> processes;
   std::vector<std::int32_t> process_of;             // of each row, in `processes`
-  std::vector<std::pair<std::string, bool>> paths;  // of fname and other: text, and is it a hash
+  std::vector<std::pair<std::string, bool>> paths;  // of files and sites: text, and is it a hash
   std::vector<FileCall> calls;                      // for position and access
 };
 

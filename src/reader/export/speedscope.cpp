@@ -1,8 +1,10 @@
-// speedscope's own format: one profile a thread, its spans as pairs of events.
+// speedscope's own format: one profile a thread, its spans as pairs of events. An I/O call is in a frame
+// of the place that made it: "Left Heavy" then is a flame graph by regions and lines of code.
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <unordered_map>
 
 #include "reader/export/export.hpp"
 #include "reader/export/span_forest.hpp"
@@ -27,6 +29,63 @@ void append_pair(std::string& out, char type, std::uint32_t frame, std::int64_t 
   out += '}';
 }
 
+// Not as append_pair() writes them: they are no events, and are not counted as such.
+void append_place(std::string& out, char type, std::uint32_t frame, std::int64_t at) {
+  out += "{\"frame\":";
+  out += std::to_string(frame);
+  out += ",\"type\":\"";
+  out += type;
+  out += "\",\"at\":";
+  append_at(out, at);
+  out += '}';
+}
+
+// "data.py:42 load > numpy.load" for "/home/me/data.py:42 load > numpy.load @ ...", and
+// "libfoo.so+0x12" for "/usr/lib/libfoo.so+0x12 [build id]".
+std::string short_place(std::string_view text) {
+  if (const std::size_t native = text.rfind(" @ "); native != std::string_view::npos) {
+    text = text.substr(0, native);
+  } else if (text.ends_with(']')) {
+    text = text.substr(0, text.rfind(" ["));
+  }
+  const std::size_t callee = text.rfind(" > ");
+  const std::string_view line = text.substr(0, callee);
+  const std::size_t function = line.rfind(' ');
+  const std::size_t folder = line.substr(0, function).rfind('/');
+  return std::string(text.substr(folder == std::string_view::npos ? 0 : folder + 1));
+}
+
+// The places of calls, as frames behind those of the names.
+class Places {
+ public:
+  explicit Places(const SpanForest& forest) : forest_(forest) {
+    for (const Item& item : forest.items) {
+      if (!item.is_event || item.payload_size == 0) continue;
+      const std::string_view hash = hash_of(item);
+      const std::string* text = forest.text_of(hash);
+      if (text == nullptr || numbers_.contains(std::string(hash))) continue;
+      numbers_.emplace(hash, static_cast<std::uint32_t>(forest.words.size() + names.size()));
+      names.push_back(short_place(*text));
+    }
+  }
+  // False if the event has none.
+  bool find(const Item& item, std::uint32_t& frame) const {
+    if (item.payload_size == 0) return false;
+    const auto found = numbers_.find(std::string(hash_of(item)));
+    if (found == numbers_.end()) return false;
+    frame = found->second;
+    return true;
+  }
+  std::vector<std::string> names;
+
+ private:
+  [[nodiscard]] std::string_view hash_of(const Item& item) const {
+    return std::string_view(forest_.payloads).substr(item.payload, item.payload_size);
+  }
+  const SpanForest& forest_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+};
+
 std::string profile_name(const SpanForest& forest, const Track& track) {
   const ForestProcess& process = forest.processes[track.process];
   std::string name = process.label;
@@ -35,7 +94,7 @@ std::string profile_name(const SpanForest& forest, const Track& track) {
 }
 
 // The spans of one row, which nest.
-void write_profile(const SpanForest& forest, std::size_t from, std::size_t to,
+void write_profile(const SpanForest& forest, const Places& places, std::size_t from, std::size_t to,
                    const std::string& name, OutFile& file, bool& first) {
   const auto item_at = [&](std::size_t i) -> const Item& { return forest.items[forest.order[i]]; };
   std::vector<const Item*> open;
@@ -54,7 +113,18 @@ void write_profile(const SpanForest& forest, std::size_t from, std::size_t to,
   const auto emit = [&](char type, const Item& item, std::int64_t at) {
     if (some) out += ",\n";
     some = true;
-    append_pair(out, type, item.name, std::max<std::int64_t>(at - forest.first, 0));
+    at = std::max<std::int64_t>(at - forest.first, 0);
+    std::uint32_t place = 0;
+    const bool placed = places.find(item, place);
+    if (placed && type == 'O') {
+      append_place(out, type, place, at);
+      out += ",\n";
+    }
+    append_pair(out, type, item.name, at);
+    if (placed && type == 'C') {
+      out += ",\n";
+      append_place(out, type, place, at);
+    }
     if (out.size() > (1 << 20)) {
       file.write(out);
       out.clear();
@@ -85,8 +155,14 @@ void write_profile(const SpanForest& forest, std::size_t from, std::size_t to,
 Exported export_speedscope(const std::vector<std::string>& paths, OutFile& out, unsigned threads,
                            Control* control) {
   SpanForest forest;
-  forest.read(paths, threads, [](const Event&, std::string&) {}, control);
+  const auto keep_place = [](const Event& event, std::string& kept) {
+    for (const JsonField& field : event.args) {
+      if (is(field.key, "site_hash")) kept += field.value;
+    }
+  };
+  forest.read(paths, threads, keep_place, control);
   forest.arrange();
+  const Places places(forest);
   std::string head =
       "{\"$schema\":\"https://www.speedscope.app/"
       "file-format-schema.json\",\"exporter\":\"dftracer\","
@@ -96,6 +172,11 @@ Exported export_speedscope(const std::vector<std::string>& paths, OutFile& out, 
     append_escaped(head, forest.words[i].name);
     head += "\",\"file\":\"";
     append_escaped(head, forest.words[i].category);
+    head += "\"}";
+  }
+  for (const std::string& place : places.names) {
+    head += forest.words.empty() ? "{\"name\":\"" : ",{\"name\":\"";
+    append_escaped(head, place);
     head += "\"}";
   }
   out.write(head + "]},\"profiles\":[");
@@ -118,7 +199,7 @@ Exported export_speedscope(const std::vector<std::string>& paths, OutFile& out, 
   bool first = true;
   for (const auto& range : ranges) {
     const std::string name = profile_name(forest, track_of(range));
-    write_profile(forest, range.first, range.second, name, out, first);
+    write_profile(forest, places, range.first, range.second, name, out, first);
   }
   out.write("\n]}\n");
   Exported done;

@@ -53,6 +53,13 @@ OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         },
     ),
     (
+        ("--no-call-sites",),
+        {
+            "action": "store_true",
+            "help": "do not record the line of code of each call (DFTRACER_CALL_SITES=0)",
+        },
+    ),
+    (
         ("--torch",),
         {
             "action": "store_true",
@@ -104,6 +111,7 @@ def settings(
     for given, name, value in (
         (args.no_io, "DFTRACER_DISABLE_IO", "1"),
         (args.no_metadata, "DFTRACER_INC_METADATA", "0"),
+        (args.no_call_sites, "DFTRACER_CALL_SITES", "0"),
         (args.torch, "DFTRACER_TORCH", "1"),
         (args.quiet, "DFTRACER_SUMMARY", "0"),
     ):

@@ -89,19 +89,22 @@ class Facts:
         return total if every <= io else total * io // every
 
     def place(self, kinds: Collection[str], total: int) -> str:
-        """Where calls of these kinds took most of their time: a file or a directory."""
+        """Where calls of these kinds took most of their time: a file or directory, and a line."""
         rows = [row for row in self.tables["costs"] if row["kind"] in kinds]
         files = [row for row in rows if row["place"] == "file"]
         folders = [row for row in rows if row["place"] == "directory"]
         file = max(files, key=lambda row: row["total_ns"], default=None)
+        lines = [row for row in rows if row["place"] == "line"]
+        line = max(lines, key=lambda row: row["total_ns"], default=None)
+        at = f"; most by {shown_path(line['path'])}: {cost(line)}" if line is not None else ""
         folder = max(folders, key=lambda row: row["total_ns"], default=None)
         if file is None:
-            return ""
+            return at
         if folder is None or folder["files"] == 1 or 2 * file["total_ns"] >= total:
-            return f"; most on {shown_path(file['path'])}: {cost(file)}"
+            return f"; most on {shown_path(file['path'])}: {cost(file)}{at}"
         return (
             f"; most in {shown_path(folder['path'])}: {cost(folder)} on "
-            f"{counted(folder['files'], 'file')}, {shown_path(file['path'])} alone {cost(file)}"
+            f"{counted(folder['files'], 'file')}, {shown_path(file['path'])} alone {cost(file)}{at}"
         )
 
     @property

@@ -55,6 +55,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("time", "Over time", ("timeline", "heat"), ()),
     ("calls-section", "Calls", ("calls", "latencies", "sizes"), ("layers",)),
     ("files-section", "Files", ("files",), ("directories", "costs")),
+    ("lines-section", "Lines of code", (), ("lines", "functions")),
     ("processes-section", "Ranks", ("stragglers",), ("hosts", "runs")),
     ("torch", "PyTorch", ("torch_ops",), ()),
 )
@@ -63,7 +64,9 @@ CAPTIONS = {
     "layers": "Categories",
     "directories": "Directories",
     "hosts": "Hosts",
-    "costs": "Costliest files and directories, by kind of call",
+    "costs": "Costliest files, directories and lines, by kind of call",
+    "lines": "Lines that made I/O calls",
+    "functions": "Functions that made I/O calls",
     "runs": "Runs",
     "breakdown": "Time of training processes, from start to end",
 }

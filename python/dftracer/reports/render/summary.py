@@ -221,6 +221,7 @@ def _sections(report: Report) -> list[Section]:
         ("Time of training processes", BREAKDOWN, _breakdown(report)),
         ("Epochs", EPOCHS, _epochs(report)),
         ("Files, by time", FILES, _files(report)),
+        ("Lines of code, by time of their I/O", LINES, _lines(report)),
         ("Slow ranks and workers", STRAGGLERS, _stragglers(report)),
         ("PyTorch operations, by time", OPERATIONS, _torch(report)),
     ]
@@ -380,6 +381,31 @@ def _files(report: Report) -> list[tuple[str, ...]]:
             )
         )
     return _more(rows, len(report.files))
+
+
+LINES = (
+    name_column("line"),
+    Column("time"),
+    Column("calls"),
+    Column("read", rank=1),
+    Column("written", rank=1),
+    Column("files", rank=2),
+)
+
+
+def _lines(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [
+        (
+            line["place"],
+            duration(line["total_ns"]),
+            f"{line['calls']:,}",
+            size(line["read_bytes"]),
+            size(line["write_bytes"]),
+            f"{line['files']:,}",
+        )
+        for line in report.lines.dicts()[:TOP]
+    ]
+    return _more(rows, len(report.lines))
 
 
 STRAGGLERS = (

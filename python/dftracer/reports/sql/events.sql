@@ -13,6 +13,7 @@ select
   case when ph = 'X' then least(greatest(coalesce(dur, 0), 0), 4000000000000000000) else 0 end as dur,
   fname as f,
   other as g,
+  site as s,
   coalesce(errno, 0) > 0 as failed,
   coalesce(ret, 0) < 0 as negative,
   epoch,
