@@ -34,24 +34,20 @@ class Site:
     offset: int | None = None
     build: str | None = None
 
-    def shown(self, symbols: Symbols | None = None) -> str:
-        """As people read it: `data.py:42 Data.__getitem__, calling numpy.load`."""
-        native = self.native(symbols)
+    @property
+    def line_text(self) -> str | None:
+        """`data.py:42 Data.__getitem__`; None for native code."""
         if self.file is None:
-            return native or self.text
+            return None
         name = self.file.rpartition("/")[2] or self.file
-        text = f"{name}:{self.line} {self.function}"
-        if self.callee:
-            text += f", calling {self.callee}"
-        return f"{text}, through {native}" if native else text
+        return f"{name}:{self.line} {self.function}"
 
-    def native(self, symbols: Symbols | None = None) -> str | None:
+    def native(self, symbols: Symbols) -> str | None:
+        """`libhdf5.so.200 H5FD_read`, or with an offset in place of an unknown function."""
         if self.module is None or self.offset is None:
             return None
         name = self.module.rpartition("/")[2] or self.module
-        symbol = None
-        if symbols is not None:
-            symbol = symbols.function_at(self.module, self.offset, self.build)
+        symbol = symbols.function_at(self.module, self.offset, self.build)
         return f"{name} {symbol}" if symbol else f"{name}+0x{self.offset:x}"
 
 
@@ -79,21 +75,22 @@ def parse(text: str) -> Site:
     )
 
 
+def place_of(text: str, symbols: Symbols) -> tuple[str, str]:
+    """What calls are counted by, and what people read: a line of Python code, whatever it called,
+    or a native function."""
+    site = parse(text)
+    if site.line_text is not None:
+        return f"{site.file}:{site.line} {site.function}", site.line_text
+    native = site.native(symbols)
+    return (f"{site.module} {native}", native) if native else (text, text)
+
+
 Row = tuple[Any, ...]
 
 
 def add(tables: dict[str, Table], found: Sequence[Row]) -> None:
-    """Adds the tables of lines and functions behind that of costs, whose descriptions of places it
-    replaces by what people read."""
+    """Adds the tables of lines and functions, behind that of costs."""
     symbols = Symbols()
-    costs = tables["costs"]
-    place, path = costs.columns.index("place"), costs.columns.index("path")
-    costs.rows[:] = [
-        (*row[:path], parse(row[path]).shown(symbols), *row[path + 1 :])
-        if row[place] == "line"
-        else row
-        for row in costs.rows
-    ]
     lines = Table(SCHEMAS["lines"], [_line(row, symbols) for row in found])
     functions = Table(SCHEMAS["functions"], _functions(lines))
     names = list(tables)
@@ -102,11 +99,11 @@ def add(tables: dict[str, Table], found: Sequence[Row]) -> None:
 
 
 def _line(row: Row, symbols: Symbols) -> Row:
-    site, *sums = row
+    site, shown, *sums = row
     place = parse(str(site))
     return (
-        *(place.shown(symbols), place.file, place.line, place.function, place.callee),
-        *(place.native(symbols), *sums, site),
+        *(shown, place.file, place.line, place.function, place.callee, place.native(symbols)),
+        *(*sums, site),
     )
 
 

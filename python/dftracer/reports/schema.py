@@ -449,12 +449,12 @@ total_ns int sum of their durations
     "lines": (
         "places in the programs that made I/O calls, costliest first",
         """
-place text the line of code with its function, or the native caller
+place text the line of Python code with its function, or the native function
 file text file of the Python code; None for native code
 line int number of the line
 function text function that the line is in
-callee text function of a Python library that the line called, if the call came from there
-caller text native library and function that made the call, unless it is the interpreter
+callee text function of a Python library that the line called for most of this time, if any
+caller text native library and function that made most of it, unless it is the interpreter
 calls int I/O calls
 reads int of these, calls that read
 writes int calls that write
@@ -465,7 +465,7 @@ write_bytes int bytes written
 total_ns int sum of the durations
 files int different files
 costliest text file on which most of the time was spent
-site text the description in the trace, column `site` of the events
+site text the description in the trace of most of it, column `site` of the events
 """,
     ),
     "functions": (

@@ -15,7 +15,9 @@ from typing import Any
 
 from dftracer import _cleanup, _duckdb, _reader
 from dftracer.errors import DFTracerError
+from dftracer.reports import call_sites
 from dftracer.reports.schema import CLASSES, SCHEMAS
+from dftracer.reports.symbols import Symbols
 from dftracer.trace.runs import Life, runs_of
 from dftracer.trace.stream import Damage, Longs, Trace
 from dftracer.trace.summary import Process, summary_of
@@ -359,6 +361,7 @@ class Store:
         ((first, last),) = self.rows("select min(first_ns), max(last_ns) from p_blocks")
         shift = piece_shift(first, last) if first is not None else 0
         self._join_open_times()
+        self._name_places()
         found = {}
         for name in FINALS:
             columns = ", ".join(f'"{column.name}"' for column in SCHEMAS[name].columns)
@@ -375,8 +378,17 @@ class Store:
         )
 
     def lines(self) -> list[tuple[Any, ...]]:
-        """Places that made I/O calls, with their descriptions. After tables()."""
+        """Places that made I/O calls, with a description of each. After tables()."""
         return self.rows(statement("final/lines"))
+
+    def _name_places(self) -> None:
+        """Fills `places`: the line or the function that each description of a call site means."""
+        self.run("create or replace table places (site varchar, place varchar, shown varchar)")
+        symbols = Symbols()
+        rows = self.rows(
+            "select site from p_sites union select site from p_costs where site is not null"
+        )
+        self.fill("places", [(text, *call_sites.place_of(text, symbols)) for (text,) in rows])
 
     def _join_open_times(self) -> None:
         """How long any process had an I/O call open, per category and in total."""

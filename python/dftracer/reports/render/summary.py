@@ -384,7 +384,8 @@ def _files(report: Report) -> list[tuple[str, ...]]:
 
 
 LINES = (
-    name_column("line"),
+    name_column("line", keep_start=True),
+    name_column("calling", rank=3, keep_start=True),
     Column("time"),
     Column("calls"),
     Column("read", rank=1),
@@ -397,6 +398,7 @@ def _lines(report: Report) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
         (
             line["place"],
+            line["callee"] or (line["caller"] if line["file"] else None) or "",
             duration(line["total_ns"]),
             f"{line['calls']:,}",
             size(line["read_bytes"]),

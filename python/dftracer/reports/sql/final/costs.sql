@@ -7,9 +7,9 @@ with files as (
     big(sum(bytes)) as bytes, big(sum(total_ns)) as total_ns
   from files where contains(path, '/') group by 1, 2
 ), lines as (
-  select kind, site as path, count(distinct fname) as files, big(sum(calls)) as calls, big(sum(bytes)) as bytes,
-    big(sum(total_ns)) as total_ns
-  from p_costs where site is not null group by 1, 2
+  select kind, any_value(shown) as path, count(distinct fname) as files, big(sum(calls)) as calls,
+    big(sum(bytes)) as bytes, big(sum(total_ns)) as total_ns
+  from p_costs join places using (site) group by kind, place
 ), ranked as (
   select *, 'file' as place, row_number() over (partition by kind order by total_ns desc, calls desc, path) as place_at from files
   union all by name
