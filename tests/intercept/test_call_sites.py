@@ -106,7 +106,10 @@ def trace_program(
     return sites_of(tmp_path / "traces")
 
 
-@pytest.mark.parametrize("version", pythons.VERSIONS)
+@pytest.mark.long(keep=2)
+@pytest.mark.parametrize(
+    "version", sorted(pythons.VERSIONS, key=("3.13", "3.9").__contains__)[::-1]
+)
 def test_every_line_that_calls_is_named(version: str, tmp_path: Path) -> None:
     found = pythons.find(version)
     if found is None:

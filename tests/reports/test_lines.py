@@ -163,6 +163,51 @@ def test_speedscope_has_a_frame_for_each_line(traces: Path) -> None:
     assert inside == 220
 
 
+def test_folded_stacks_add_up_the_time_of_calls(traces: Path) -> None:
+    out = traces.parent / "out.folded"
+    dftracer("export", "--to", "folded", traces, "-o", out, cwd=traces.parent)
+    times: dict[str, int] = defaultdict(int)
+    for line in out.read_text().splitlines():
+        stack, _, time = line.rpartition(" ")
+        times[";".join(stack.split(";")[1:])] += int(time)
+    wanted: dict[str, int] = defaultdict(int)
+    for trace in read_directory(traces):
+        texts = {r["args"]["value"]: r["args"]["name"] for r in trace.metadata if r["name"] == "SH"}
+        for event in trace.records:
+            if event["cat"] not in ("POSIX", "STDIO"):
+                continue
+            site = texts.get(event["args"].get("site_hash", ""), "")
+            if "program.py:8 many" in site:
+                wanted["program.py:8 many;" + event["name"]] += event["dur"] * 1000
+            wanted["all"] += event["dur"] * 1000
+    assert times["program.py:8 many;pread64"] == wanted["program.py:8 many;pread64"]
+    assert sum(times.values()) == wanted["all"]
+
+
+REGIONS = """
+from dftracer.python import dft_fn, dftracer
+log = dftracer.initialize_log("traces/regions.pfw")
+def read():
+    with open("regions.py", "rb", buffering=0) as file:
+        file.read(10)
+with dft_fn("app", name="outer; odd"):
+    with dft_fn("app", name="inner"):
+        read()
+log.finalize()
+"""
+
+
+def test_folded_stacks_have_the_regions_around_a_call(tmp_path: Path) -> None:
+    (tmp_path / "regions.py").write_text(REGIONS)
+    environment = {"DFTRACER_DATA_DIR": "all"}
+    dftracer(
+        *("run", "-q", "-o", "traces", "--", "python", "regions.py"), cwd=tmp_path, env=environment
+    )
+    done = dftracer("export", "--to", "folded", "traces", "-o", "-", cwd=tmp_path)
+    stacks = [line.rpartition(" ")[0].partition(";")[2] for line in done.stdout.splitlines()]
+    assert "outer_ odd;inner;regions.py:6 read;read" in stacks
+
+
 # ---- Descriptions
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # The formats and their usual file name endings.
 FORMATS = {
     "chrome": ".json",
+    "folded": ".folded",
     "perfetto": ".pftrace",
     "parquet": ".parquet",
     "speedscope": ".speedscope.json",
@@ -44,6 +45,7 @@ EXAMPLES = """\
   dftracer export --to parquet --partition traces -o run  a directory with one part per category
   dftracer export --to chrome traces -o run.json          strict JSON for Chrome trace readers
   dftracer export --to speedscope traces -o run.speedscope.json
+  dftracer export --to folded traces -o run.folded        time in I/O by stack, for flame graphs
 """
 
 

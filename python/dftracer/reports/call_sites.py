@@ -99,11 +99,11 @@ def add(tables: dict[str, Table], found: Sequence[Row]) -> None:
 
 
 def _line(row: Row, symbols: Symbols) -> Row:
-    site, shown, *sums = row
+    site, shown, time, calls, read, written, *more = row
     place = parse(str(site))
     return (
-        *(shown, place.file, place.line, place.function, place.callee, place.native(symbols)),
-        *(*sums, site),
+        *(shown, time, calls, read, written, place.callee, place.native(symbols)),
+        *(*more, place.file, place.line, place.function, site),
     )
 
 

@@ -450,21 +450,21 @@ total_ns int sum of their durations
         "places in the programs that made I/O calls, costliest first",
         """
 place text the line of Python code with its function, or the native function
-file text file of the Python code; None for native code
-line int number of the line
-function text function that the line is in
+total_ns int sum of the durations of its I/O calls
+calls int I/O calls
+read_bytes int bytes read
+write_bytes int bytes written
 callee text function of a Python library that the line called for most of this time, if any
 caller text native library and function that made most of it, unless it is the interpreter
-calls int I/O calls
-reads int of these, calls that read
+reads int calls that read
 writes int calls that write
 metadata int calls that move no data: open, close, seek, stat
 small int transfers below 16 KiB
-read_bytes int bytes read
-write_bytes int bytes written
-total_ns int sum of the durations
 files int different files
 costliest text file on which most of the time was spent
+file text file of the Python code; None for native code
+line int number of the line
+function text function that the line is in
 site text the description in the trace of most of it, column `site` of the events
 """,
     ),

@@ -44,8 +44,13 @@ Exported export_perfetto(const std::vector<std::string>& paths, OutFile& out, un
 Exported export_speedscope(const std::vector<std::string>& paths, OutFile& out, unsigned threads,
                            Control* control);
 
+// Time in I/O calls by stack. `added` is the sum of its nanoseconds.
+Exported export_folded(const std::vector<std::string>& paths, OutFile& out, unsigned threads,
+                       Control* control);
+
 // Counts what such a file holds, so that both sides can be compared.
 std::uint64_t count_perfetto(const std::string& path);
 std::uint64_t count_speedscope(const std::string& path);
+std::uint64_t count_folded(const std::string& path);  // nanoseconds
 
 }  // namespace dft::reader

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <unordered_map>
 
+#include "reader/export/call_places.hpp"
 #include "reader/export/export.hpp"
 #include "reader/export/span_forest.hpp"
 
@@ -40,52 +40,6 @@ void append_place(std::string& out, char type, std::uint32_t frame, std::int64_t
   out += '}';
 }
 
-// "data.py:42 load > numpy.load" for "/home/me/data.py:42 load > numpy.load @ ...", and
-// "libfoo.so+0x12" for "/usr/lib/libfoo.so+0x12 [build id]".
-std::string short_place(std::string_view text) {
-  if (const std::size_t native = text.rfind(" @ "); native != std::string_view::npos) {
-    text = text.substr(0, native);
-  } else if (text.ends_with(']')) {
-    text = text.substr(0, text.rfind(" ["));
-  }
-  const std::size_t callee = text.rfind(" > ");
-  const std::string_view line = text.substr(0, callee);
-  const std::size_t function = line.rfind(' ');
-  const std::size_t folder = line.substr(0, function).rfind('/');
-  return std::string(text.substr(folder == std::string_view::npos ? 0 : folder + 1));
-}
-
-// The places of calls, as frames behind those of the names.
-class Places {
- public:
-  explicit Places(const SpanForest& forest) : forest_(forest) {
-    for (const Item& item : forest.items) {
-      if (!item.is_event || item.payload_size == 0) continue;
-      const std::string_view hash = hash_of(item);
-      const std::string* text = forest.text_of(hash);
-      if (text == nullptr || numbers_.contains(std::string(hash))) continue;
-      numbers_.emplace(hash, static_cast<std::uint32_t>(forest.words.size() + names.size()));
-      names.push_back(short_place(*text));
-    }
-  }
-  // False if the event has none.
-  bool find(const Item& item, std::uint32_t& frame) const {
-    if (item.payload_size == 0) return false;
-    const auto found = numbers_.find(std::string(hash_of(item)));
-    if (found == numbers_.end()) return false;
-    frame = found->second;
-    return true;
-  }
-  std::vector<std::string> names;
-
- private:
-  [[nodiscard]] std::string_view hash_of(const Item& item) const {
-    return std::string_view(forest_.payloads).substr(item.payload, item.payload_size);
-  }
-  const SpanForest& forest_;
-  std::unordered_map<std::string, std::uint32_t> numbers_;
-};
-
 std::string profile_name(const SpanForest& forest, const Track& track) {
   const ForestProcess& process = forest.processes[track.process];
   std::string name = process.label;
@@ -94,8 +48,8 @@ std::string profile_name(const SpanForest& forest, const Track& track) {
 }
 
 // The spans of one row, which nest.
-void write_profile(const SpanForest& forest, const Places& places, std::size_t from, std::size_t to,
-                   const std::string& name, OutFile& file, bool& first) {
+void write_profile(const SpanForest& forest, const CallPlaces& places, std::size_t from,
+                   std::size_t to, const std::string& name, OutFile& file, bool& first) {
   const auto item_at = [&](std::size_t i) -> const Item& { return forest.items[forest.order[i]]; };
   std::vector<const Item*> open;
   std::string out = first ? "\n{" : ",\n{";
@@ -114,16 +68,17 @@ void write_profile(const SpanForest& forest, const Places& places, std::size_t f
     if (some) out += ",\n";
     some = true;
     at = std::max<std::int64_t>(at - forest.first, 0);
-    std::uint32_t place = 0;
-    const bool placed = places.find(item, place);
+    const std::uint32_t place = places.of(item);
+    const bool placed = place != CallPlaces::kNone;
+    const auto frame = static_cast<std::uint32_t>(forest.words.size()) + place;
     if (placed && type == 'O') {
-      append_place(out, type, place, at);
+      append_place(out, type, frame, at);
       out += ",\n";
     }
     append_pair(out, type, item.name, at);
     if (placed && type == 'C') {
       out += ",\n";
-      append_place(out, type, place, at);
+      append_place(out, type, frame, at);
     }
     if (out.size() > (1 << 20)) {
       file.write(out);
@@ -155,14 +110,9 @@ void write_profile(const SpanForest& forest, const Places& places, std::size_t f
 Exported export_speedscope(const std::vector<std::string>& paths, OutFile& out, unsigned threads,
                            Control* control) {
   SpanForest forest;
-  const auto keep_place = [](const Event& event, std::string& kept) {
-    for (const JsonField& field : event.args) {
-      if (is(field.key, "site_hash")) kept += field.value;
-    }
-  };
-  forest.read(paths, threads, keep_place, control);
+  forest.read(paths, threads, CallPlaces::keep, control);
   forest.arrange();
-  const Places places(forest);
+  const CallPlaces places(forest);
   std::string head =
       "{\"$schema\":\"https://www.speedscope.app/"
       "file-format-schema.json\",\"exporter\":\"dftracer\","
@@ -175,7 +125,7 @@ Exported export_speedscope(const std::vector<std::string>& paths, OutFile& out, 
     head += "\"}";
   }
   for (const std::string& place : places.names) {
-    head += forest.words.empty() ? "{\"name\":\"" : ",{\"name\":\"";
+    head += ",{\"name\":\"";  // behind the name of the call that has it
     append_escaped(head, place);
     head += "\"}";
   }

@@ -63,7 +63,7 @@ PyObject* py_export(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
     return nullptr;
   }
   const std::string_view name(format);
-  if (name != "chrome" && name != "perfetto" && name != "speedscope") {
+  if (name != "chrome" && name != "perfetto" && name != "speedscope" && name != "folded") {
     PyErr_Format(PyExc_ValueError, "there is no format '%s'", format);
     return nullptr;
   }
@@ -77,7 +77,12 @@ PyObject* py_export(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
     run(progress, [&](Control& control) {
       done = name == "perfetto"     ? export_perfetto(list, *out, threads, &control)
              : name == "speedscope" ? export_speedscope(list, *out, threads, &control)
+             : name == "folded"     ? export_folded(list, *out, threads, &control)
                                     : export_chrome(list, *out, threads, &control);
+      if (name == "folded") {
+        found = !is_file || count_folded(place) == done.added ? done.records : 0;
+        return;
+      }
       // A stream is gone.
       found = is_file ? count_written(name, place, threads) - done.added : done.records;
     });
@@ -125,7 +130,7 @@ PyObject* py_view(PyObject* /*module*/, PyObject* args, PyObject* kwargs) {
 
 PyMethodDef kExportMethods[] = {
     {"export", as_method(py_export), METH_VARARGS | METH_KEYWORDS,
-     "Writes a trace as chrome, perfetto or speedscope."},
+     "Writes a trace as chrome, perfetto, speedscope or folded."},
     {"view", as_method(py_view), METH_VARARGS | METH_KEYWORDS,
      "Writes Chrome JSON of a part of a trace, for a viewer; to None, counts it."},
     {nullptr, nullptr, 0, nullptr},

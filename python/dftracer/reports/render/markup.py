@@ -21,7 +21,7 @@ LEFT_OUT = {
     "changes": ("unit",),
     "slow_steps": ("loader", "pass"),
     "steps": ("loader", "pass"),
-    "lines": ("file", "line", "function", "site"),
+    "lines": ("reads", "writes", "metadata", "file", "line", "function", "site"),
 }
 # Shown only if a row has a value other than zero.
 OPTIONAL = (

@@ -19,6 +19,6 @@ with s as (
     big(sum(total_ns)) as total_ns
   from s group by place
 )
-select site, shown, calls, reads, writes, metadata, small, read_bytes, write_bytes, total_ns, coalesce(files, 0) as files,
+select site, shown, total_ns, calls, read_bytes, write_bytes, reads, writes, metadata, small, coalesce(files, 0) as files,
   costliest
 from sums join sites using (place) left join files using (place) order by total_ns desc, calls desc, place
