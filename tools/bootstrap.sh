@@ -53,6 +53,11 @@ PY
 }
 have_library() { ldconfig -p 2>/dev/null | grep -q "^[[:space:]]*$1"; }
 can_compile_32bit() { echo '#include <stdio.h>' | gcc -m32 -E - >/dev/null 2>&1; }
+# Lmod, or Environment Modules as packaged or as a site's shells have it.
+have_modules() {
+    [[ -n ${LMOD_CMD:-}${MODULES_CMD:-} || -e /usr/share/Modules/libexec/modulecmd.tcl ]] ||
+        compgen -G '/usr/lib/*/modulecmd.tcl' >/dev/null || [[ -e /usr/share/lmod/lmod/libexec/lmod ]]
+}
 have_postgres() { have_command initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
 # The Python that the distribution's package of CPython's own tests belongs to.
 system_python() { readlink -f /usr/bin/python3 2>/dev/null || echo /usr/bin/python3; }
@@ -90,6 +95,7 @@ find_missing() {
     have_command zsh || optional+=(zsh)
     have_command fish || optional+=(fish)
     have_command musl-gcc || optional+=(musl-tools)
+    have_modules || optional+=(environment-modules)
     have_library libjemalloc.so || optional+=(libjemalloc2)
     have_library libtcmalloc_minimal.so || optional+=(libtcmalloc-minimal4)
     [[ $(uname -m) != x86_64 ]] || can_compile_32bit || optional+=(gcc-multilib)

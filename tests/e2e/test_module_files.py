@@ -37,12 +37,12 @@ PATHS = {
 }
 
 
-def first(*patterns: str | None) -> list[str]:
-    """The first program that exists, as the words that start it."""
+def first(*patterns: str | None) -> str | None:
+    """The first program that exists."""
     for pattern in patterns:
         for path in sorted(glob.glob(pattern)) if pattern else []:
-            return ["tclsh", path] if path.endswith(".tcl") else [path]
-    return []
+            return path
+    return None
 
 
 # The variables are those of an initialized shell.
@@ -68,18 +68,18 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=COMMANDS)
-def command(request: pytest.FixtureRequest) -> list[str]:
+def command(request: pytest.FixtureRequest) -> str:
     found = COMMANDS[request.param]
-    if not found:
+    if found is None:
         pytest.skip(f"{request.param}: no module command is installed")
     return found
 
 
-def shell(script: str, command: list[str], path: Path, cwd: Path) -> dict[str, str]:
+def shell(script: str, command: str, path: Path, cwd: Path) -> dict[str, str]:
     """The environment after a script that calls `module`."""
-    module = 'module() { local out; out="$("${CMD[@]}" bash "$@")" || return; eval "$out"; }'
+    module = 'module() { local out; out="$("$CMD" bash "$@")" || return; eval "$out"; }'
     done = subprocess.run(
-        ["bash", "-c", f'set -e; CMD=("$@"); {module}; {script}; env -0', "bash", *command],
+        ["bash", "-c", f"set -e; CMD=$1; {module}; {script}; env -0", "bash", command],
         cwd=cwd,
         env=environment({"MODULEPATH": str(path), "HOME": str(cwd)}),
         capture_output=True,
@@ -108,7 +108,7 @@ def test_the_files_know_their_version_and_no_place(prefix: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["in place", "directory linked", "file linked"])
-def test_load_and_unload(how: str, command: list[str], prefix: Path, tmp_path: Path) -> None:
+def test_load_and_unload(how: str, command: str, prefix: Path, tmp_path: Path) -> None:
     place = modules(prefix)
     if how == "directory linked":
         place = tmp_path / "site"
@@ -131,9 +131,7 @@ def test_load_and_unload(how: str, command: list[str], prefix: Path, tmp_path: P
     assert [name for name in (*PATHS, "DFTRACER_ROOT", "DFTRACER_DIR") if name in unloaded] == []
 
 
-def test_a_prefix_with_commands_is_in_the_path(
-    command: list[str], prefix: Path, tmp_path: Path
-) -> None:
+def test_a_prefix_with_commands_is_in_the_path(command: str, prefix: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(prefix, other, symlinks=True)
     (other / "bin").mkdir()
@@ -142,7 +140,7 @@ def test_a_prefix_with_commands_is_in_the_path(
 
 
 def test_a_program_built_and_run_with_the_module(
-    command: list[str], prefix: Path, tmp_path: Path
+    command: str, prefix: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "main.c").write_text(PROGRAM)
     script = (
@@ -153,7 +151,7 @@ def test_a_program_built_and_run_with_the_module(
     assert [event["name"] for event in traces.read_one(tmp_path / "out").recorded] == ["work"]
 
 
-def test_a_copy_of_the_file_is_refused(command: list[str], prefix: Path, tmp_path: Path) -> None:
+def test_a_copy_of_the_file_is_refused(command: str, prefix: Path, tmp_path: Path) -> None:
     shutil.copytree(modules(prefix), tmp_path / "site")
     script = "module load dftracer || true"
     loaded = shell(script, command, tmp_path / "site", tmp_path)
