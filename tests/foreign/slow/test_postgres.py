@@ -32,7 +32,7 @@ def programs() -> Path:
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), key=_version)
     place = found[-1] if found else shutil.which("initdb")
     if place is None:
-        pytest.skip("PostgreSQL is not installed (tools/bootstrap.sh programs)")
+        pytest.skip("PostgreSQL is not installed (tools/bootstrap.sh foreign)")
     return Path(os.path.realpath(place)).parent
 
 

@@ -22,7 +22,7 @@ def server() -> str:
     """Debian's package of redis tools holds the server too; it goes by the name it is called by."""
     found = shutil.which("redis-server") or shutil.which("redis-check-rdb")
     if found is None:
-        pytest.skip("redis is not installed (tools/bootstrap.sh programs)")
+        pytest.skip("redis is not installed (tools/bootstrap.sh foreign)")
     return found
 
 
