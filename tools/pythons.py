@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
+# Where the machine lacks one of these, this suite of Debian has it.
+FROM_DEBIAN = {"3.14": "sid", "3.15": "sid"}
 # The first versions of pip do not know dependency groups; this one runs on every Python here.
 PIP_VERSION = "25.3"
 

@@ -26,15 +26,13 @@ from pathlib import Path
 
 import check_wheels
 from debian import Apt, NoPackages
-from pythons import VERSIONS, find
+from pythons import FROM_DEBIAN, VERSIONS, find
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "wheels"
 ARCHITECTURES = ("x86_64", "aarch64")
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 GLIBC = "2.17"
-# Where Debian has a Python that the machine lacks, its headers are enough.
-FROM_DEBIAN = {"3.14": "sid", "3.15": "sid"}
 TOOLCHAIN = ROOT / "cmake" / "toolchains" / "manylinux.cmake"
 # name: (file, SHA-256, directory of the sources in it, licence, CMake options)
 ISAL = "isal==1.9.1"
@@ -192,7 +190,7 @@ def build_dependencies(architecture: str) -> None:
 def headers(version: str, architecture: str) -> list[Path]:
     """Where the headers of a Python are. It need not run here; its version decides the wheel."""
     python = find(version)
-    if python is None:
+    if python is None:  # the headers are enough
         return debian_headers(version, architecture) if version in FROM_DEBIAN else []
     ask = "import sysconfig; print(sysconfig.get_path('include'))"
     said = subprocess.run(

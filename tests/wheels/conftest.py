@@ -8,14 +8,16 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from pythons import VERSIONS, find  # noqa: E402
+from pythons import FROM_DEBIAN, VERSIONS, find  # noqa: E402
 
 DIST = Path(os.environ.get("DFTRACER_DIST") or ROOT / "dist")
 # All that a program here may run: no compiler, no CMake, nothing of the checkout.
@@ -68,15 +70,33 @@ def wheel_for(version: str) -> Path | None:
     return found[-1] if found else None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--release",
+        action="store_true",
+        help="a Python, a compiler or a system that is missing is a failure, not a skip",
+    )
+
+
 @pytest.fixture(scope="session")
-def install(tmp_path_factory: pytest.TempPathFactory):
+def missing(pytestconfig: pytest.Config) -> Callable[[str], NoReturn]:
+    """What a test calls that lacks what it needs."""
+    return pytest.fail if pytestconfig.getoption("release", False) else pytest.skip
+
+
+@pytest.fixture(scope="session")
+def install(
+    tmp_path_factory: pytest.TempPathFactory, missing: Callable[[str], NoReturn]
+) -> Callable[[str], Installed]:
     """Installs the wheel of a version of Python, once."""
 
     @functools.cache
     def make(version: str) -> Installed:
         python, wheel = find(version), wheel_for(version)
         if python is None:
-            pytest.skip(f"no Python {version} on this machine")
+            if version in FROM_DEBIAN:
+                pytest.skip(f"no Python {version} on this machine: test_other_systems.py has one")
+            missing(f"no Python {version} on this machine")
         assert wheel is not None, f"no wheel for Python {version} in {DIST}: run `make wheels`"
         home = tmp_path_factory.mktemp(f"python{version}")
         subprocess.run([python.interpreter, "-m", "venv", home], check=True, timeout=SECONDS)
@@ -97,5 +117,5 @@ def install(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture(params=VERSIONS)
-def installed(request: pytest.FixtureRequest, install) -> Installed:
+def installed(request: pytest.FixtureRequest, install: Callable[[str], Installed]) -> Installed:
     return install(request.param)

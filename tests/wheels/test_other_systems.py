@@ -12,7 +12,9 @@ import platform
 import shutil
 import subprocess
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from conftest import ROOT, SECONDS, wheel_for
@@ -82,7 +84,7 @@ class System:
 
 
 @pytest.fixture(scope="module", params=SYSTEMS, ids=lambda row: f"{row[0]}-{row[1]}")
-def system(request: pytest.FixtureRequest) -> System:
+def system(request: pytest.FixtureRequest, missing: Callable[[str], NoReturn]) -> System:
     suite, version, *glibc = request.param
     cache = ROOT / "build" / "wheels" / f"{suite}-{version}"
     stamp = cache / ".ready"
@@ -92,7 +94,7 @@ def system(request: pytest.FixtureRequest) -> System:
             apt = Apt(cache / "apt", "deb", suite, DEBIAN[platform.machine()])
             apt.unpack([f"python{version}", "coreutils", "dash", "bash"], cache / "root")
         except NoPackages as error:
-            pytest.skip(f"Debian's suite {suite} cannot be had: {error}")
+            missing(f"Debian's suite {suite} cannot be had: {error}")
         stamp.write_text("")
     made = System(cache / "root", version, tuple(glibc))
     shutil.rmtree(made.work, ignore_errors=True)
@@ -100,7 +102,7 @@ def system(request: pytest.FixtureRequest) -> System:
     (made.root / "bin/sh").exists() or (made.root / "bin/sh").symlink_to("dash")
     place = made.run(made.python, "-c", "import site; print(site.getsitepackages()[0])")
     if place.returncode != 0:
-        pytest.skip(f"no mount namespaces here: {place.stderr.strip()}")
+        missing(f"no mount namespaces here: {place.stderr.strip()}")
     packages = made.root / place.stdout.strip().lstrip("/")
     shutil.rmtree(packages, ignore_errors=True)
     wheel = wheel_for(version)

@@ -7,7 +7,9 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from conftest import DIST, SECONDS
@@ -15,9 +17,11 @@ from test_installed import events
 
 
 @pytest.mark.parametrize("compiler", ["g++-11", "clang++-15"])
-def test_it_builds_and_records(compiler: str, tmp_path: Path) -> None:
+def test_it_builds_and_records(
+    compiler: str, tmp_path: Path, missing: Callable[[str], NoReturn]
+) -> None:
     if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
+        missing(f"{compiler} is not installed")
     (sdist,) = DIST.glob("pydftracer-*.tar.gz")
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check"]
     command += ["--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(sdist)]
