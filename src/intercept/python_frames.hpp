@@ -67,8 +67,8 @@ bool follows(const PythonLayout& layout, const char* frame, const FrameTrail& tr
 // none, by what they own.
 std::uint64_t identity_of(const PythonLayout& layout, const char* code) noexcept;
 
-// Whether the thread's innermost frame is what the layout promises. Reads through the kernel, which
-// fails where a plain read would crash: for builds of Python that have other structures.
+// Whether the thread's innermost frame is what the layout promises. Asks the kernel before each load,
+// which would crash on builds of Python that have other structures.
 enum class Fit : std::uint8_t { kNoFrame, kFits, kFitsNot };
 Fit check_layout(const Python& python) noexcept;
 
