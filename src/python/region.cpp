@@ -40,6 +40,11 @@ class Region {
     dftracer_region_drop(&region_);
     forget();
   }
+  void detach() {
+    if (!node_) return;
+    dftracer_inside inside;
+    dftracer_suspend(&region_, nullptr, &inside);
+  }
 
  private:
   void forget() {
@@ -72,9 +77,16 @@ PyObject* region_drop(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
+// detach(): what begins from now on is beside it. It may cross others, so it gets a lane of its own.
+PyObject* region_detach(PyObject* self, PyObject*) {
+  state_of<Region>(self).detach();
+  Py_RETURN_NONE;
+}
+
 PyMethodDef g_region_methods[] = {
     {"end", as_method(region_end), METH_FASTCALL, "End it and record it."},
     {"drop", region_drop, METH_NOARGS, "Record nothing."},
+    {"detach", region_detach, METH_NOARGS, "Leave it open, with nothing more inside it."},
     {nullptr, nullptr, 0, nullptr}};
 PyType_Slot g_region_slots[] = {{Py_tp_new, as_slot(region_new)},
                                 {Py_tp_dealloc, as_slot(deallocate<Region>)},
