@@ -43,7 +43,7 @@ say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench foreign cpython pythons trainers dlio aarch64 docs wheels)
+BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench foreign cpython pythons trainers stores dlio aarch64 docs wheels)
 .PHONY: $(BOOTSTRAPS)
 $(BOOTSTRAPS): bootstrap-%:
 	@tools/bootstrap.sh $*
@@ -87,7 +87,7 @@ comma := ,
 test: bootstrap-test build test-unit test-python ## Build, and test every capability in ten minutes
 	$(call say,all tests passed)
 
-# Servers, and other programs' own suites, have targets of their own: test-foreign, test-trainers, test-dlio,
+# Servers, and other programs' own suites, have targets of their own: test-foreign, test-trainers, test-stores, test-dlio,
 # test-cpython and test-pythons install packages and together take longer than CI allows.
 MORE_TESTS := test-asan test-tsan fuzz test-long
 .PHONY: test-all
@@ -118,6 +118,11 @@ test-long: bootstrap-test bootstrap-docs stage package ## The tests that `make t
 test-trainers: bootstrap-trainers stage package ## PyTorch: Lightning, and Hugging Face's Trainer
 	$(call say,Lightning and Hugging Face)
 	@$(PYTEST) $(PYTEST_ARGS) tests/pytorch/slow
+
+.PHONY: test-stores
+test-stores: bootstrap-stores stage package ## Object stores: boto3, s3fs, fsspec, gcsfs, obstore, ... against local servers
+	$(call say,object stores)
+	@$(PYTEST) $(PYTEST_ARGS) tests/stores
 
 .PHONY: test-foreign
 test-foreign: bootstrap-foreign stage package ## PostgreSQL, redis, fio and stress-ng, bare and traced

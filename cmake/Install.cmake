@@ -64,7 +64,7 @@ endif()
 if(TARGET dftracer_python)
   install(TARGETS dftracer_python dftracer_reader_python LIBRARY DESTINATION .)
   # Beside the package, where Python looks for it when it starts: one line that does nothing unless
-  # DFTRACER_TORCH is set.
+  # DFTRACER_TORCH or DFTRACER_STORES is set.
   if(SKBUILD_PLATLIB_DIR)
     install(FILES python/dftracer.pth DESTINATION ${SKBUILD_PLATLIB_DIR})
   endif()

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Prepares a machine for one level of work: build, demo (make demo), test (make test, make check), bench,
 # foreign (make test-foreign), cpython (make test-cpython), pythons (make test-pythons),
-# trainers (make test-trainers), dlio (make test-dlio), aarch64 (make test-aarch64), docs (make docs),
-# wheels (make wheels).
+# trainers (make test-trainers), stores (make test-stores), dlio (make test-dlio),
+# aarch64 (make test-aarch64), docs (make docs), wheels (make wheels).
 # System packages come from apt where that is permitted, Python packages (the dependency groups of
 # pyproject.toml) go into .venv. Finished levels are stamped, so that a second call neither takes time nor
 # needs a network.
@@ -23,8 +23,9 @@ case $level in
     demo) group=demo ;;
     test | bench | foreign | cpython | pythons | dlio | aarch64) group=test ;;
     trainers) group=test optional_group=trainers ;;
+    stores) group=test optional_group=stores ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|demo|test|bench|foreign|cpython|pythons|trainers|dlio|aarch64|docs|wheels]" >&2
+        echo "usage: tools/bootstrap.sh [build|demo|test|bench|foreign|cpython|pythons|trainers|stores|dlio|aarch64|docs|wheels]" >&2
         exit 2
         ;;
 esac

@@ -98,6 +98,10 @@ class dftracer:
                     from dftracer import _startup
 
                     _startup.arm()
+                if os.environ.get("DFTRACER_STORES"):
+                    from dftracer import _stores
+
+                    _stores.arm()
         elif not WANTED and wanted() and _say_once():
             print(
                 "dftracer: DFTRACER_ENABLE was set after dftracer was imported: nothing will be "

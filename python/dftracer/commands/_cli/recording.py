@@ -67,6 +67,14 @@ OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         },
     ),
     (
+        ("--no-stores",),
+        {
+            "action": "store_true",
+            "help": "do not record the requests of Python programs to object stores "
+            "(DFTRACER_STORES=0)",
+        },
+    ),
+    (
         ("-q", "--quiet"),
         {"action": "store_true", "help": "print no summary (DFTRACER_SUMMARY=0)"},
     ),
@@ -101,6 +109,7 @@ def settings(
     `create` reserves a new directory by making it; otherwise the first traced process makes it.
     """
     made = {"DFTRACER_ENABLE": "1", "DFTRACER_INIT": "PRELOAD"}
+    made["DFTRACER_STORES"] = os.environ.get("DFTRACER_STORES", "1")
     log_file = _log_file(args, command, os.environ, create)
     if log_file is not None:
         made["DFTRACER_LOG_FILE"] = log_file
@@ -113,6 +122,7 @@ def settings(
         (args.no_metadata, "DFTRACER_INC_METADATA", "0"),
         (args.no_call_sites, "DFTRACER_CALL_SITES", "0"),
         (args.torch, "DFTRACER_TORCH", "1"),
+        (args.no_stores, "DFTRACER_STORES", "0"),
         (args.quiet, "DFTRACER_SUMMARY", "0"),
     ):
         if given:

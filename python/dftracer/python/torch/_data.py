@@ -133,10 +133,12 @@ def instrument_data(patches: Patches, progress: Progress, start: Callable[[], No
             batch = mine.number
             lineage = mine.building
             lineage.begin(batch)
+            here.building = lineage
             region = Region(progress.nodes.batch)
             try:
                 found = original(self, possibly_batched_index)
             except BaseException as error:
+                here.building = None
                 if not isinstance(error, StopIteration):
                     mine.number = batch + 1
                     mine.latest = batch
@@ -147,6 +149,7 @@ def instrument_data(patches: Patches, progress: Progress, start: Callable[[], No
                     mine.discarded = True
                 lineage.end(region, batch, None, 0, samples_of(possibly_batched_index))
                 raise
+            here.building = None
             mine.number = batch + 1
             mine.latest = batch
             lineage.end(region, batch, None, 0, samples_of(possibly_batched_index))

@@ -102,6 +102,7 @@ class _Here(threading.local):
 
     starting: Pass | None = None  # the iterator that it creates
     worker: Worker | None = None
+    building: Lineage | None = None  # of a batch that it makes without workers
     pinning: Lineage | None = None  # the batch that is copied to pinned memory next
 
 

@@ -24,7 +24,13 @@ class Patches:
         original = getattr(owners[0], name, None)
         if original is None:
             return
-        new = functools.wraps(original)(make(original))
+        self._set(owners, name, original, functools.wraps(original)(make(original)))
+
+    def set(self, owners: tuple[Any, ...], name: str, new: Any) -> None:
+        """Replaces anything else, such as a class."""
+        self._set(owners, name, getattr(owners[0], name), new)
+
+    def _set(self, owners: tuple[Any, ...], name: str, original: Any, new: Any) -> None:
         for owner in owners:
             if getattr(owner, name, None) is original:
                 self._done.append((owner, name, vars(owner).get(name, _MISSING), new))
