@@ -226,7 +226,46 @@ class Slow:
     texts: tuple[str, ...]
 
 
+def asks_for_ranges(
+    place: Path, count: int = 20, dur: int = 1000, size: int = 262_143, whole: int = 0, gap: int = 0
+) -> None:
+    """Ranged requests, one after the other; `whole` more are for whole objects, `gap` is idle."""
+    program = Program()
+    for number in range(count):
+        told = {"store": "s3", "bucket": "b", "key": "d/x", "offset": number * size}
+        program.span("STORE", "GetObject", dur, size=size, bytes=size, **told)
+    for _ in range(whole):
+        program.span("STORE", "GetObject", dur, store="s3", bucket="b", key="d/x", offset=0,
+                     size=1 << 20, bytes=1 << 20)  # fmt: skip
+    program.now += gap
+    program.span("app", "rest", 1)
+    program.write(place)
+
+
+def is_turned_away(place: Path, dur: int = 20_000, gap: int = 0, retries: int = 2) -> None:
+    program = Program()
+    told = {"store": "s3", "bucket": "b", "key": "d/x", "status": 200, "bytes": 1 << 20}
+    program.span("STORE", "GetObject", dur, retries=retries, throttled=retries, **told)
+    program.now += gap
+    program.span("app", "rest", 1)
+    program.write(place)
+
+
 CASES = {
+    "small-ranges": Slow(
+        asks_for_ranges,
+        {},
+        [{"count": 19}, {"dur": 999}, {"size": 262_144}, {"whole": 21}, {"gap": 1_000_000}],
+        20 * 1000,
+        ("20 requests for less than 256 KiB", "took 20 ms for 5.24 MB", "s3://b/d/"),
+    ),
+    "store-retries": Slow(
+        is_turned_away,
+        {},
+        [{"dur": 19_999}, {"gap": 1_000_000}, {"retries": 0}],
+        20_000,
+        ("2 retries, 2 answers of them 429 or 503", "s3://b/d/, GetObject: 20 ms of 20 ms"),
+    ),
     "waiting-for-data": Slow(
         training_of, {"fetch": 1200}, [{"fetch": 1100}], 40 * 1200, ("40 steps",)
     ),

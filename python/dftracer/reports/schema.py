@@ -32,7 +32,7 @@ def derived(name: str, meaning: str, columns: Sequence[tuple[str, str, str]]) ->
 
 # What time is spent on. A step is split into these classes; at each moment the first one that
 # applies gets the time. docs/report.md explains the order.
-CLASSES = ("communication", "transfer", "checkpoint", "compute", "fetch", "io")
+CLASSES = ("communication", "transfer", "checkpoint", "compute", "fetch", "io", "store")
 
 # The parts of a step, in the order in which they are stacked, with the names people read.
 PARTS = {
@@ -182,7 +182,7 @@ write_bytes int bytes written
         "one row per category of events",
         """
 cat text category
-class text what its time counts as: compute, communication, transfer, checkpoint, fetch, io or none
+class text what its time counts as: compute, communication, transfer, ..., fetch, io, store or none
 events int number of events
 total_ns int sum of durations: nested and parallel spans count each
 union_ns int time in which at least one was open, summed over processes
@@ -478,6 +478,45 @@ calls int I/O calls
 read_bytes int bytes read
 write_bytes int bytes written
 total_ns int sum of the durations
+    "stores": (
+        "requests to object stores, one row per prefix and operation, costliest first",
+        """
+store text kind of store: s3, gs, az, hf, http, ...
+bucket text bucket, or host
+prefix text key up to its last slash
+operation text operation, or the method of HTTP
+requests int number of requests
+ranged int requests for a part of an object
+requested_bytes int bytes asked for, or sent to be stored; None if the trace does not contain them
+bytes int bytes delivered; None if the trace does not contain them
+errors int requests that failed
+retries int times that requests were sent again
+throttled int answers 429 and 503
+ttfb_p50_ns int median of the time to the first byte of the answer, retries included
+ttfb_p99_ns int the 99th percentile, accurate to 1.6 %
+total_ns int sum of the durations, until the last byte was read
+small int ranged requests that delivered less than 256 KiB
+small_bytes int bytes that these delivered
+small_ns int sum of their durations
+retry_ns int sum of the durations of requests that were sent again, or throttled
+""",
+    ),
+    "store_caches": (
+        "files of fsspec that have a cache, one row per prefix",
+        """
+store text kind of store
+bucket text bucket, or host
+prefix text path up to its last slash
+reads int reads of the program
+hits int reads that fetched nothing
+misses int reads that had to fetch
+read_bytes int bytes that the program read
+fetches int times that caches fetched
+fetched_bytes int bytes that they fetched
+amplification float fetched_bytes / read_bytes
+copy_hits int files opened whose local copy existed
+copy_misses int files opened that had to be copied first
+total_ns int sum of the durations of reads, and of opening copies
 """,
     ),
     "stragglers": (

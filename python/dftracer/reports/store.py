@@ -26,12 +26,13 @@ SQL = Path(__file__).with_name("sql")
 COLUMNS = (
     *("name", "cat", "ph", "ts", "dur", "tid", "process", "fname", "other", "site", "ret", "errno"),
     *("epoch", "step", "bytes", "read_bytes", "write_bytes", "mapped_bytes"),
-    *("position", "access", "args"),
+    *("position", "access", "offset", "size", "args"),
 )
 PARTIALS = (
     *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
     *("files", "users", "torch_ops", "work", "costs", "sites", "evaluations", "moved"),
     *("batches", "batch_files", "batch_pieces", "fetches", "feeds"),
+    "stores",
 )
 # Tables of a block from its events to its steps, each made from the previous ones.
 STAGES = ("lanes", "marks", "trainers", "units", "windows")
@@ -44,7 +45,7 @@ BY_PROCESS = (
 FINALS = (
     *("overview", "runs", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
     *("steps", "breakdown", "input_overlap", "batches", "batch_files", "timeline", "heat"),
-    *("files", "directories", "costs", "stragglers", "torch_ops"),
+    *("files", "directories", "costs", "stores", "store_caches", "stragglers", "torch_ops"),
 )
 # Tables that several of these are made from.
 BETWEEN = ("lives", "percentiles", "made", "exposed")
@@ -77,6 +78,8 @@ LOCKS = "'flock', 'lockf', 'lockf64'"
 LOCK_COMMANDS = "5, 6, 7, 12, 13, 14, 36, 37, 38"
 # Bytes of a transfer below which latency dominates its cost.
 SMALL = 16 << 10
+# The same of a ranged request to an object store.
+RANGE = 256 << 10
 SYNCS = tuple(name for name, role, *_ in _reader.calls() if role == "sync")
 # Added to the code of a name for the lifetimes of generators.
 LIFE = 1 << 30
@@ -237,7 +240,9 @@ class Store:
         existing = {row[0] for row in self.rows("select table_name from duckdb_tables()")}
         for name in PARTIALS:
             sql = statement(
-                f"partial/{name}", k=shift, lock=LOCK, life=LIFE, small=SMALL, syncs=_quoted(SYNCS)
+                f"partial/{name}",
+                **{"k": shift, "lock": LOCK, "life": LIFE, "small": SMALL, "range": RANGE},
+                syncs=_quoted(SYNCS),
             )
             if name in BY_PROCESS:
                 sql = f"select * replace (process::bigint + {base} as process) from ({sql})"

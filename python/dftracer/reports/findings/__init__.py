@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dftracer._format import duration, percent
-from dftracer.reports.findings import io, processes, training
+from dftracer.reports.findings import io, processes, stores, training
 from dftracer.reports.findings.facts import Facts
 from dftracer.reports.model import SCHEMAS, Table
 
 __all__ = ["RULES", "find"]
 
-RULES = (*training.RULES, *io.RULES, *processes.RULES)
+RULES = (*training.RULES, *io.RULES, *stores.RULES, *processes.RULES)
 # Nanoseconds that a finding must concern to be medium, and to be high, whatever its share.
 FLOORS = (100_000_000, 500_000_000)
 SEVERITIES = ("low", "medium", "high")

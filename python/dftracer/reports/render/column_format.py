@@ -22,6 +22,7 @@ _KINDS = {
     "before_share": "share",
     "after_share": "share",
     "ratio": "ratio",
+    "amplification": "ratio",
     # Identifiers, not numbers with thousands separators.
     "pid": "label",
     "process": "label",
@@ -69,6 +70,11 @@ _LABELS = {
     "ops": "I/O calls",
     "write_bytes": "written",
     "mean_size": "mean size",
+    "requested_bytes": "requested",
+    "ttfb_p50_ns": "first byte, median",
+    "ttfb_p99_ns": "first byte, p99",
+    "small_ns": "time of small",
+    "retry_ns": "time of retried",
 }
 
 

@@ -56,6 +56,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("calls-section", "Calls", ("calls", "latencies", "sizes"), ("layers",)),
     ("files-section", "Files", ("files",), ("directories", "costs")),
     ("lines-section", "Lines of code", (), ("lines", "functions")),
+    ("stores-section", "Object stores", (), ("stores", "store_caches")),
     ("processes-section", "Ranks", ("stragglers",), ("hosts", "runs")),
     ("torch", "PyTorch", ("torch_ops",), ()),
 )
@@ -67,6 +68,9 @@ CAPTIONS = {
     "costs": "Costliest files, directories and lines, by kind of call",
     "lines": "Lines that made I/O calls",
     "functions": "Functions that made I/O calls",
+    "stores": "Requests",
+    "store_caches": "Files with a cache",
+    "costs": "Costliest files and directories, by kind of call",
     "runs": "Runs",
     "breakdown": "Time of training processes, from start to end",
 }

@@ -82,6 +82,7 @@ def _head(report: Report) -> list[tuple[str, str]]:
     lines += _input(report)
     if facts["io_ns"] or facts["read_bytes"] != 0 or facts["write_bytes"] != 0:
         lines.append(("I/O", _io(report, facts)))
+    lines += _stores(report)
     lines += [("untraced", part) for part in (facts["not_traced"] or "").split("; ") if part]
     return lines
 
@@ -194,6 +195,40 @@ def _io(report: Report, facts: Row) -> str:
             "hidden by compute"
         )
     return text
+
+
+UPLOADS = ("PutObject", "UploadPart")
+
+
+def _stores(report: Report) -> list[tuple[str, str]]:
+    """Requests to object stores, and what caches above them fetched; no line if there are none."""
+    rows = report.stores.dicts()
+    caches = report.store_caches.dicts()
+    if not rows and not caches:
+        return []
+
+    def total(wanted: bool) -> int:
+        return sum(row["bytes"] or 0 for row in rows if (row["operation"] in UPLOADS) == wanted)
+
+    buckets = len({(row["store"], row["bucket"]) for row in rows})
+    parts = [
+        f"{counted(sum(row['requests'] for row in rows), 'request')} to "
+        f"{counted(buckets, 'bucket or host', 'buckets and hosts')}, received "
+        f"{size(total(False))}, sent {size(total(True))}, "
+        f"{duration(sum(row['total_ns'] for row in rows))} in all"
+    ]
+    for column, one, many in (("errors", "error", "errors"), ("retries", "retry", "retries")):
+        number = sum(row[column] for row in rows)
+        if number:
+            parts.append(counted(number, one, many))
+    read = sum(row["read_bytes"] for row in caches)
+    if read:
+        fetched = sum(row["fetched_bytes"] for row in caches)
+        parts.append(
+            f"caches fetched {size(fetched)} for the {size(read)} that were read "
+            f"({fetched / read:.2f} ×)"
+        )
+    return [("stores", "; ".join(parts))]
 
 
 def _findings(report: Report, style: Callable[[str, str], str], width: int) -> list[str]:

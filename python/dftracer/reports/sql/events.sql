@@ -27,6 +27,9 @@ select
     then least(position, 4000000000000000000) + least(bytes, 4000000000000000000) end as reached,
   -- An aggregate of DFTracer 2.x stands for many calls; its times are microseconds.
   ph = 'A' as many,
+  -- Of a request to an object store.
+  case when fname is null then "offset" end as asked_from,
+  case when fname is null then size end as asked,
   -- What a command (of fcntl) is, and what has no file.
   case when fname is null or contains(args, '"cmd"') then args end as args
 from stream

@@ -10,4 +10,4 @@ select process, tid, ts, ts + dur as stop, class,
   case when numbers_steps(cat) or is_batch(cat, name) then epoch end as epoch,
   case when numbers_steps(cat) or is_batch(cat, name) then step end as step
 from e join kinds using (c, n)
-where ts is not null and class is not null and class <> 'io' and cat not in ('PP', 'cpu_op', 'kernel', 'user_annotation')
+where ts is not null and class is not null and class not in ('io', 'store') and cat not in ('PP', 'cpu_op', 'kernel', 'user_annotation')

@@ -32,6 +32,7 @@ create or replace macro class_of(cat, name) as case
   when cat in ('POSIX', 'STDIO')
     and regexp_matches(name, '^(wait|v?fork|exec|posix_spawn|system$|popen|pclose|_?_?exit|kill)') then null
   when cat in ('POSIX', 'STDIO') then 'io'
+  when cat = 'STORE' then 'store'
   when lower(cat) in ('comm', 'communication') then 'communication'
   when lower(cat) = 'checkpoint' then 'checkpoint'
   when lower(cat) in ('device', 'gpu_memcpy', 'gpu_memset') then 'transfer'
