@@ -366,6 +366,7 @@ def test_options_and_their_variables(tmp_path: Path) -> None:
     assert (got["DFTRACER_ENABLE"], got["DFTRACER_INIT"]) == ("1", "PRELOAD")
     assert (got["DFTRACER_DISABLE_IO"], got["DFTRACER_INC_METADATA"]) == ("1", "0")
     assert (got["DFTRACER_TORCH"], got["DFTRACER_SUMMARY"]) == ("1", "0")
+    assert got["DFTRACER_STORES"] == "1"
     assert done.stderr == ""
     given = {"DFTRACER_LOG_FILE": "e/m", "DFTRACER_DATA_DIR": "/b", "LD_PRELOAD": "libm.so.6"}
     done = dftracer("run", *command, cwd=tmp_path, env=given)

@@ -151,6 +151,24 @@ def test_a_cache_that_fetches_more_than_is_read(tmp_path: Path) -> None:
     assert "Files with a cache" in shown
 
 
+def test_waiting_for_a_store_is_no_untraced_wait(tmp_path: Path) -> None:
+    """Nor is it I/O or compute, with which it overlaps here for 100 ms each."""
+    program = Program()
+    start = program.span("STORE", "GetObject", 900_000, store="s3", bucket="b", key="k")
+    program.read("/d/a", 4096, 100_000, at=start)
+    program.span("compute", "forward", 100_000, at=start + 100_000)
+    program.span("app", "rest", 100_000)
+    program.write(tmp_path)
+    report = reports.load(tmp_path)
+    (overview,) = report.overview
+    assert overview["store_wait_ns"] == 700_000_000
+    assert overview["busy_ns"] == 300_000_000
+    assert overview["bound_by"].startswith("waiting for object stores 70 %, ")
+    assert overview["io_ns"] == 100_000_000
+    (process,) = report.processes
+    assert (process["wait_ns"], process["idle_ns"]) == (700_000_000, 0)
+
+
 def test_hostile_arguments(tmp_path: Path) -> None:
     """Numbers that are none, and no arguments at all."""
     program = Program()

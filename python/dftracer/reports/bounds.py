@@ -41,12 +41,15 @@ def bound_by(overview: Row) -> str | None:
     whole, words = base_of(overview)
     if not whole:
         return None
+    quiet = max(whole - (overview["busy_ns"] or 0), 0)
+    stores = min(overview["store_wait_ns"] or 0, quiet)
     parts = [
         (overview["io_ns"] or 0, "I/O calls"),
         (overview["lock_ns"] or 0, "waiting for locks"),
         (_computing(overview), "compute regions"),
         (_other(overview), _other_name(overview)),
-        (max(whole - (overview["busy_ns"] or 0), 0), _quiet_name(overview)),
+        (stores, "waiting for object stores"),
+        (quiet - stores, _quiet_name(overview)),
     ]
     parts.sort(key=lambda part: -part[0])
     shares = [

@@ -106,6 +106,7 @@ lock_ns int time in which processes waited for file locks
 child_wait_ns int time in which processes waited for their children
 untraced_child_ns int the part of it that no traced child explains
 pipe_wait_ns int time in which processes waited on pipes, sockets and terminals
+store_wait_ns int time in which processes only waited for object stores
 idle_ns int time in which processes slept or waited for something untraced, as far as known
 cpu_ns int CPU time of all processes; None if some did not record it
 bound_by text where the time went, in one line
@@ -150,7 +151,7 @@ timed_by text the records that these times come from
 run int its number in `runs`
 busy_ns int life_ns without wait_ns and idle_ns
 lock_ns int time in which it waited for file locks, and for nothing else
-wait_ns int time in which it waited for its children, or on a pipe, socket or terminal
+wait_ns int time in which it waited for its children, on a pipe, socket or terminal, or for a store
 idle_ns int time in which it slept or waited for something that is not traced; 0 if unknown
 cpu_ns int CPU time, if its end record contains it
 io_ns int time in which at least one of its I/O calls was open
