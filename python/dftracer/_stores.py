@@ -34,6 +34,7 @@ MODULES = frozenset(
         "huggingface_hub.utils._http",
         "obstore",
         "pyarrow.fs",
+        "s3torchconnector._s3client._s3client",
         "s3transfer.futures",
         "s3transfer.tasks",
     )

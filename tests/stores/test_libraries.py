@@ -173,6 +173,17 @@ def test_pyarrow_shows_what_passes_through_python(run: Run, s3: str, tmp_path: P
     ]
 
 
+def test_s3torchconnector(run: Run, s3: str, tmp_path: Path) -> None:
+    pytest.importorskip("s3torchconnector")
+    found = client(run, "s3torchconnector", s3, tmp_path)
+    assert found.told("key", "bytes") == [
+        ("PutObject", "up.bin", 4321),
+        ("HeadObject", KEY, None),
+        ("GetObject", KEY, WHOLE),
+        ("DeleteObject", "up.bin", None),
+    ]
+
+
 def test_a_store_that_is_busy_twice(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("boto3")
     with servers.busy() as address:

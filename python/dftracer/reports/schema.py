@@ -479,6 +479,8 @@ calls int I/O calls
 read_bytes int bytes read
 write_bytes int bytes written
 total_ns int sum of the durations
+""",
+    ),
     "stores": (
         "requests to object stores, one row per prefix and operation, costliest first",
         """

@@ -196,6 +196,22 @@ def case_pyarrow():
     assert isinstance(s3, fs.FileSystem)
 
 
+def case_s3torchconnector():
+    for name, value in SECRETS.items():
+        os.environ[name.upper()] = value
+    from s3torchconnector import S3ClientConfig
+    from s3torchconnector._s3client import S3Client
+
+    s3 = S3Client("us-east-1", endpoint=ENDPOINT,
+                  s3client_config=S3ClientConfig(force_path_style=True))  # fmt: skip
+    with s3.put_object("data", "up.bin") as writer:
+        writer.write(b"u" * 4000)
+        writer.write(b"u" * 321)
+    assert s3.head_object("data", KEY).size == len(CONTENT)
+    check(s3.get_object("data", KEY).read(), CONTENT)
+    s3.delete_object("data", "up.bin")
+
+
 def case_busy():
     s3 = client(config=__import__("botocore.config").config.Config(
         retries={"max_attempts": 5, "mode": "standard"}))  # fmt: skip

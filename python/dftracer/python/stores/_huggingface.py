@@ -6,7 +6,6 @@ pass through Python: its chunks are not seen.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -49,7 +48,7 @@ def _note(request: Either, response: Any) -> None:
 
 
 def instrument(module: Any, patches: Patches) -> None:
-    library: Any = sys.modules.get("httpx2") or sys.modules.get("httpx")
+    library: Any = getattr(module, "httpx2", None) or getattr(module, "httpx", None)
     if library is None:
         raise ImportError("this version of huggingface_hub uses no httpx")
 

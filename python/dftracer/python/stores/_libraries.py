@@ -28,6 +28,7 @@ _ADAPTERS = {
     "huggingface_hub.utils._http": ("_huggingface", "instrument"),
     "obstore": ("_obstore", "instrument"),
     "pyarrow.fs": ("_pyarrow", "instrument"),
+    "s3torchconnector._s3client._s3client": ("_s3torchconnector", "instrument"),
     "s3transfer.futures": ("_s3transfer", "instrument_executors"),
     "s3transfer.tasks": ("_s3transfer", "instrument_tasks"),
 }

@@ -74,6 +74,7 @@ _LABELS = {
     "ttfb_p50_ns": "first byte, median",
     "ttfb_p99_ns": "first byte, p99",
     "small_ns": "time of small",
+    "small_bytes": "bytes of small",
     "retry_ns": "time of retried",
 }
 

@@ -70,7 +70,6 @@ CAPTIONS = {
     "functions": "Functions that made I/O calls",
     "stores": "Requests",
     "store_caches": "Files with a cache",
-    "costs": "Costliest files and directories, by kind of call",
     "runs": "Runs",
     "breakdown": "Time of training processes, from start to end",
 }

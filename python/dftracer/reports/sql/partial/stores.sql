@@ -17,7 +17,7 @@ with told as (
   from told
 )
 select layer, store, bucket, prefix, name as operation, case when ttfb is not null then step_of(ttfb) end as step, count(*) as requests,
-  count(*) filter (ranged) as ranged, big(sum(size)) as size_bytes, big(sum(bytes)) as bytes,
+  min(ttfb) as least_ttfb, max(ttfb) as most_ttfb, count(*) filter (ranged) as ranged, big(sum(size)) as size_bytes, big(sum(bytes)) as bytes,
   count(*) filter (error is not null or status >= 400) as errors, big(sum(retries)) as retries, big(sum(throttled)) as throttled,
   big(coalesce(sum(dur) filter (retries > 0 or throttled > 0), 0)) as retry_ns,
   count(*) filter (ranged and bytes < $range) as small, big(coalesce(sum(bytes) filter (ranged and bytes < $range), 0)) as small_bytes,
