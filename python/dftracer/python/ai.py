@@ -438,6 +438,7 @@ class Communication(_Category):
     scatter: DFTracerAI
     reduce_scatter: DFTracerAI
     all_to_all: DFTracerAI
+    wait: DFTracerAI
 
 
 class Device(_Category):

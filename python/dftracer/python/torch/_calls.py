@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,43 +15,15 @@ from dftracer import _core
 from dftracer._core import Region
 from dftracer.python.torch._checkpoints import instrument_checkpoints
 from dftracer.python.torch._collections import record_collections
+from dftracer.python.torch._collectives import bytes_of, instrument_collectives
 from dftracer.python.torch._data import instrument_data
+from dftracer.python.torch._gradients import Gradients, instrument_gradients
 from dftracer.python.torch._patch import Patches
 from dftracer.python.torch._progress import Progress
 
 __all__ = ["install", "start_once"]
 
 Call = Callable[..., Any]
-# The event of each collective, by the name of the function or a prefix of it.
-_COLLECTIVES = {
-    "all_gather": "all_gather",
-    "all_gather_coalesced": "all_gather",
-    "all_gather_into_tensor": "all_gather",
-    "all_gather_object": "all_gather",
-    "all_gather_single": "all_gather",
-    "all_reduce": "all_reduce",
-    "all_reduce_coalesced": "all_reduce",
-    "all_to_all": "all_to_all",
-    "all_to_all_single": "all_to_all",
-    "barrier": "barrier",
-    "monitored_barrier": "barrier",
-    "broadcast": "bcast",
-    "broadcast_object_list": "bcast",
-    "gather": "gather",
-    "gather_object": "gather",
-    "reduce": "reduce",
-    "reduce_scatter": "reduce_scatter",
-    "reduce_scatter_single": "reduce_scatter",
-    "reduce_scatter_tensor": "reduce_scatter",
-    "scatter": "scatter",
-    "scatter_object_list": "scatter",
-    "send": "send",
-    "isend": "send",
-    "send_object_list": "send",
-    "recv": "receive",
-    "irecv": "receive",
-    "recv_object_list": "receive",
-}
 _OUR_MODULES = ("dftracer.python.torch.", "dftracer.python.logger", "dftracer.python._children")
 _TRANSFERS = ("to", "cuda", "cpu", "xpu", "hpu", "npu")
 
@@ -61,7 +32,6 @@ class _Inside(threading.local):
     """Calls in progress in this thread: only the outermost call is an event."""
 
     model = False
-    collective = False
 
     def __init__(self) -> None:
         # Optimizers in the middle of a step, and the event of the outermost one.
@@ -85,11 +55,12 @@ def _start() -> None:
 
 def install(patches: Patches) -> Progress:
     progress = Progress(torch.is_grad_enabled)
+    groups = instrument_collectives(patches, progress, start_once)
+    gradients = instrument_gradients(patches, progress, groups)
     _forward(patches, progress)
-    _backward(patches, progress)
+    _backward(patches, progress, gradients)
     _step(patches, progress)
     instrument_data(patches, progress, start_once)
-    _collectives(patches, progress)
     _transfers(patches, progress)
     instrument_checkpoints(patches, progress, start_once)
     record_collections(patches)
@@ -176,7 +147,7 @@ def _forward(patches: Patches, progress: Progress) -> None:
     patches.replace((torch.nn.Module,), "__call__", make)
 
 
-def _backward(patches: Patches, progress: Progress) -> None:
+def _backward(patches: Patches, progress: Progress, gradients: Gradients) -> None:
     inside = _inside
 
     def make(original: Call) -> Call:
@@ -187,9 +158,14 @@ def _backward(patches: Patches, progress: Progress) -> None:
             progress.backward()
             inside.model = True
             region = Region(progress.nodes.backward)
+            gradients.enter()
+            failed = True
             try:
-                return original(*args, **kwargs)
+                result = original(*args, **kwargs)
+                failed = False
+                return result
             finally:
+                gradients.leave(failed)
                 region.end()
                 inside.model = False
 
@@ -246,55 +222,6 @@ def _step(patches: Patches, progress: Progress) -> None:
     patches.undo_with(optimizers.register_optimizer_step_post_hook(after).remove)
 
 
-# ---- Collectives -------------------------------------------------------------------------------
-
-
-def _size(value: Any) -> int:
-    """Bytes of a tensor, or of the tensors in a list; 0 for anything else."""
-    if isinstance(value, torch.Tensor):
-        return int(value.numel() * value.element_size())
-    if isinstance(value, (list, tuple)):
-        return sum(map(_size, value))
-    return 0
-
-
-def _collectives(patches: Patches, progress: Progress) -> None:
-    import torch.distributed as distributed
-
-    if not distributed.is_available():
-        return
-    inner = importlib.import_module("torch.distributed.distributed_c10d")
-    inside = _inside
-
-    def maker(name: str, event: str) -> Callable[[Call], Call]:
-        def make(original: Call) -> Call:
-            def collective(*args: Any, **kwargs: Any) -> Any:
-                if is_dynamo_compiling() or inside.collective:
-                    return original(*args, **kwargs)
-                start_once()
-                inside.collective = True
-                region = Region(getattr(progress.nodes.comm, event))
-                try:
-                    return original(*args, **kwargs)
-                finally:
-                    inside.collective = False
-                    says: dict[str, Any] = {"function": name}
-                    # The first tensors among the arguments.
-                    sizes = map(_size, (*args, *kwargs.values()))
-                    says["bytes"] = next((size for size in sizes if size), 0)
-                    if kwargs.get("async_op") or name in ("isend", "irecv"):
-                        says["async"] = True
-                    region.end(says)
-
-            return collective
-
-        return make
-
-    for name, event in _COLLECTIVES.items():
-        if hasattr(inner, name):
-            patches.replace((inner, distributed), name, maker(name, event))
-
-
 # ---- Devices -----------------------------------------------------------------------------------
 
 
@@ -312,7 +239,7 @@ def _transfers(patches: Patches, progress: Progress) -> None:
                 if moved is self or type(moved) is not plain or moved.device == self.device:
                     return moved
                 says = {
-                    "bytes": _size(moved),
+                    "bytes": bytes_of(moved),
                     "source": str(self.device),
                     "target": str(moved.device),
                 }

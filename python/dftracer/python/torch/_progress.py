@@ -39,6 +39,7 @@ class Nodes:
         self.capture: DFTracerAI = tree.checkpoint.capture
         self.restart: DFTracerAI = tree.checkpoint.restart
         self.comm = tree.comm
+        self.wait: DFTracerAI = tree.comm.wait
 
 
 class Progress:
