@@ -264,6 +264,7 @@ bench-reading: bootstrap-bench install-wheel ## … how fast traces are read, me
 bench-torch: bootstrap-bench install-wheel ## … what tracing costs PyTorch: an operation, a training loop
 	@$(BIN)/python benchmarks/torch_dynamo.py
 	@$(BIN)/python benchmarks/torch_lineage.py
+	@$(BIN)/python benchmarks/torch_collectives.py
 	@$(BIN)/python benchmarks/torch_training.py
 
 .PHONY: wheel

@@ -174,6 +174,7 @@ def _steady(report: Report) -> list[dict[str, float]]:
         if seen[epoch] == 1:
             continue
         made = {column: sum(row[column] or 0 for row in rows) / len(rows) for column in _SPLIT}
+        made["communication_ns"] -= made["waited_ns"]
         made["dur_ns"] = max(row["dur_ns"] or 0 for row in rows)
         found.append(made)
     return found

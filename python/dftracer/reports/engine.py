@@ -36,7 +36,7 @@ def make_report(
 
             add_blocks(store, files, cluster, clock.shifts)
         tables = {name: Table(SCHEMAS[name], rows) for name, rows in store.tables().items()}
-        late = slow_steps.find(tables, store.evaluations())
+        late = slow_steps.find(tables, store.evaluations(), store.stragglers())
         lines = store.lines()
         damage = _joined(store.damages)
     call_sites.add(tables, lines)

@@ -7,8 +7,9 @@ Times are integer nanoseconds (`_ns`), points in time since the Unix epoch; size
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,24 @@ CLASSES = ("communication", "transfer", "checkpoint", "compute", "fetch", "io", 
 PARTS = {
     "compute": "compute",
     "communication": "communication",
+    "waiting": "waiting for others",
     "transfer": "transfer",
     "checkpoint": "checkpoint",
     "fetch": "waiting for data",
     "other": "unattributed",
 }
-PART_COLUMNS = {part: f"{part}_ns" for part in PARTS} | {"other": "unattributed_ns"}
+PART_COLUMNS = {part: f"{part}_ns" for part in PARTS} | {
+    "waiting": "waited_ns",
+    "other": "unattributed_ns",
+}
+
+
+def parts_of(row: Mapping[str, Any], columns: Mapping[str, str] = PART_COLUMNS) -> dict[str, float]:
+    """The time of each part of a row of `steps` or `epochs`; no moment is in two of them."""
+    found = {part: row[column] or 0 for part, column in columns.items()}
+    found["communication"] -= found["waiting"]
+    return found
+
 
 # What a wait for a batch is spent on, and the parts of a training process's life: in order of the
 # table `breakdown`. docs/howto/slow-steps.md explains them.
@@ -53,7 +66,7 @@ WAIT_PARTS = (
 )
 WAITING = "waiting for data"
 LIFE_PARTS = (
-    *("start-up", "compute", "communication", "transfer", "checkpoint"),
+    *("start-up", "compute", "communication", "waiting for others", "transfer", "checkpoint"),
     *(f"{WAITING}: {part}" for part in WAIT_PARTS),
     *(WAITING, "unattributed", "evaluation", "between steps", "shut-down"),
 )
@@ -64,6 +77,7 @@ compute_ns int forward, backward, optimizer, and operations of PyTorch
 backward_ns int part of compute_ns: gradients and, with several ranks, waiting for the others
 transfer_ns int copying to or from a device
 communication_ns int send, receive, collectives, barriers
+waited_ns int part of communication_ns: waiting for ranks that came later
 checkpoint_ns int saving or loading a checkpoint
 io_ns int in POSIX and STDIO calls, whatever else was going on: part of the others
 unhidden_io_ns int I/O while no thread of the process computed: also part of the others
@@ -301,6 +315,7 @@ pass int pass over that loader
 batch int number of that batch in its pass
 worker int worker that made the batch
 file text the file that caused it
+straggler int rank that came late to a collective
 chain text how it came about, in words
 """,
     ),
@@ -533,6 +548,42 @@ value int its own: nanoseconds (per step, per item) or bytes
 count int steps or items that it is the mean of
 median int of all of this kind
 ratio float value / median
+""",
+    ),
+    "collectives": (
+        'collectives that all ranks of a process group recorded, see "Ranks"',
+        """
+run int its number in `runs`
+group text name of the process group
+ranks text ranks in it
+operation text all_reduce, bcast, all_gather, ...
+function text function of PyTorch that did it
+count int collectives that could be matched on all ranks
+unmatched int those that some rank of the group did not record
+bytes int bytes of the tensors of one rank, summed
+time_ns int time that ranks were blocked in them, summed over ranks
+waited_ns int part of time_ns: until the last rank had come
+longest_ns int the latest arrival, after the median of the other ranks
+last_rank int rank that came last most often
+last_count int how often it did
+""",
+    ),
+    "arrivals": (
+        "how ranks came to collectives; the rank that others waited for longest is first",
+        """
+process int its number in `processes`
+rank int its rank
+collectives int collectives that could be matched on all ranks
+last int those that it came to last
+late_ns int how much later than the median of the other ranks it came to these, summed
+median_late_ns int the median of that
+waited_ns int time that it waited for other ranks
+given_ns int time that other ranks waited for it, summed over them
+steps int steps with such collectives
+net_ns int in the median step: mean wait of the others for it, less its own wait for them
+reason text what it did longer than the others before these collectives; None if nothing explains it
+reason_ns int how much longer, summed
+uncertainty_ns int how well the clocks of its hosts agree; 0 on one host, None if unknown
 """,
     ),
     "torch_ops": (

@@ -72,19 +72,34 @@ OWN = {
     "checkpoint_ns": "checkpoint",
     "unattributed_ns": "unattributed",
 }
+STRAGGLER = "a straggling rank"
+# What a rank did before it came late to a collective: column, words after its time.
+BEFORE = {
+    "fetch_ns": "waiting for data",
+    "compute_ns": "computing",
+    "checkpoint_ns": "in a checkpoint",
+    "transfer_ns": "copying to or from devices",
+    "communication_ns": "in other communication",
+    "io_ns": "in I/O calls",
+    "unattributed_ns": "outside traced regions",
+}
 # Causes of waits, as opposed to those of steps that are slow without them.
 DATA_CAUSES = (*(cause for cause, _ in WAITS.values()), "too few workers", "first batch")
 
 
 def find(
-    tables: dict[str, Any], evaluations: Iterable[tuple[Any, ...]] = ()
+    tables: dict[str, Any],
+    evaluations: Iterable[tuple[Any, ...]] = (),
+    stragglers: Iterable[Row] = (),
 ) -> list[tuple[Any, ...]]:
     """Rows of the table, latest first. evaluations: (process, start, duration)."""
+    late_ranks = {(row["process"], row["start_ns"]): row for row in stragglers}
     steps = _by_process(tables["steps"].dicts())
     loaders = _Loaders(tables["batches"].dicts(), tables["batch_files"].dicts())
     found: list[Row] = []
     for process, rows in steps.items():
         found += _late(rows, loaders.of_process.get(process, []), loaders)
+        found += _kept_waiting(rows, late_ranks)
         found += _slow(rows)
         found += _evaluated(rows, [e for e in evaluations if e[0] == process])
     found.sort(key=lambda row: (-row["late_ns"], row["process"], row["start_ns"]))
@@ -346,9 +361,45 @@ def _reason(batch: Row, cause: str, culprit: Row, loaders: _Loaders) -> str:
     return ""
 
 
+def _kept_waiting(steps: Sequence[Row], late_ranks: dict[tuple[int, int], Row]) -> Iterator[Row]:
+    """Steps that waited for a rank which came late to a collective."""
+    least = max(LEAST_WAIT, LEAST_SHARE * median([step["dur_ns"] for step in steps]))
+    for step in steps:
+        late = late_ranks.get((step["process"], step["start_ns"]))
+        if late is None or step["waited_ns"] < least:
+            continue
+        who = f"rank {late['rank']}" if late["rank"] is not None else "another process"
+        chain = (
+            f"{_named(step)} late by {duration(step['waited_ns'])}: {who} came "
+            f"{duration(late['late_ns'])} late to {_collective(late)}{_before(late)}"
+        )
+        yield _row(step, step["waited_ns"], STRAGGLER, chain, straggler=late["rank"])
+
+
+def _collective(late: Row) -> str:
+    text = f"{late['operation']} {late['seq']}"
+    return (
+        f"{text} of {late['function']}"
+        if late["function"] not in (None, late["operation"])
+        else text
+    )
+
+
+def _before(late: Row) -> str:
+    """What it did longer than the others, if that explains most of its lateness."""
+    top = max(BEFORE, key=lambda part: late[part] or 0)
+    more = late[top] or 0
+    if 2 * more < late["late_ns"]:
+        return ""
+    return f"; before, it spent {duration(more)} more than the others {BEFORE[top]}"
+
+
 def _slow(steps: Sequence[Row]) -> Iterator[Row]:
     """Steps that took longer than usual, apart from waits."""
-    own = [step["dur_ns"] - step["fetch_ns"] for step in steps]
+    steps = [
+        {**step, "communication_ns": step["communication_ns"] - step["waited_ns"]} for step in steps
+    ]
+    own = [step["dur_ns"] - step["fetch_ns"] - step["waited_ns"] for step in steps]
     usual = median(own)
     if len(steps) < LEAST_BATCHES:
         return

@@ -31,7 +31,7 @@ COLUMNS = (
 PARTIALS = (
     *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
     *("files", "users", "torch_ops", "work", "costs", "sites", "evaluations", "moved"),
-    *("batches", "batch_files", "batch_pieces", "fetches", "feeds"),
+    *("batches", "batch_files", "batch_pieces", "fetches", "feeds", "collectives"),
     "stores",
 )
 # Tables of a block from its events to its steps, each made from the previous ones.
@@ -40,15 +40,19 @@ STAGES = ("lanes", "marks", "trainers", "units", "windows")
 TASK_STAGES = ("fetches", "tasks", "task_lanes", "task_places", "task_files", "task_pieces")
 BY_PROCESS = (
     *("times", "steps", "heat", "work", "evaluations", "moved"),
-    *("batches", "batch_files", "batch_pieces", "fetches", "feeds"),
+    *("batches", "batch_files", "batch_pieces", "fetches", "feeds", "collectives"),
 )
 FINALS = (
     *("overview", "runs", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
     *("steps", "breakdown", "input_overlap", "batches", "batch_files", "timeline", "heat"),
-    *("files", "directories", "costs", "stores", "store_caches", "stragglers", "torch_ops"),
+    *("files", "directories", "costs", "stores", "store_caches"),
+    *("stragglers", "collectives", "arrivals", "torch_ops"),
 )
 # Tables that several of these are made from.
-BETWEEN = ("lives", "percentiles", "made", "exposed")
+BETWEEN = (
+    *("lives", "percentiles", "made", "exposed"),
+    *("matched", "reasons", "step_waits"),
+)
 # More lanes: waiting for a lock, for a child process, for the other end of a pipe, and computing
 # gradients.
 LANES = {
@@ -237,6 +241,7 @@ class Store:
         shift = piece_shift(*times) if times[0] is not None else 0
         self._sweep(shift)
         self._sweep_batches(base)
+        self._sweep_gaps()
         existing = {row[0] for row in self.rows("select table_name from duckdb_tables()")}
         for name in PARTIALS:
             sql = statement(
@@ -250,7 +255,10 @@ class Store:
                 self.run(f"insert into p_{name} by name {sql}")
             else:
                 self.run(f"create table p_{name} as {sql}")
-        made = ("kinds", "copies", *STAGES, *TASK_STAGES, "sweep", "task_sweep", "masks")
+        made = (
+            *("kinds", "copies", *STAGES, *TASK_STAGES, "sweep", "task_sweep", "masks"),
+            *("collectives", "gap_sweep"),
+        )
         for name in (*made, *WORDS.values()):
             self.run(f"drop table {name}")
         if large:
@@ -357,6 +365,37 @@ class Store:
             self.run("insert into task_sweep select key, lanes, ns from swept where kind = 1")
             self.connection.unregister("swept")
 
+    def _sweep_gaps(self) -> None:
+        """Fills `gap_sweep`: what processes did from one collective to the next."""
+        self.run(f"create or replace table collectives as {statement('collectives')}")
+        self.run("create or replace table gap_sweep (key bigint, lanes bigint, ns bigint)")
+        if not self.rows("select 1 from collectives limit 1"):
+            return
+        counts = self.rows(
+            "select process, count(*) from e where dur > 0 "
+            "and process in (select process from collectives) group by 1 order by 1"
+        )
+        lanes = " ".join(f"when '{name}' then {lane}" for lane, name in enumerate(CLASSES))
+        for low, high in _ranges(counts):
+            spans = self.connection.sql(
+                f"select e.process::bigint, (case k.class {lanes} end)::bigint, e.ts, e.ts + e.dur "
+                "from e join kinds k using (c, n) "
+                "left join trainers t on t.process = e.process and t.waits and t.tid <> e.tid "
+                "where k.class is not null and (k.class <> 'fetch' or t.process is null) "
+                f"and e.ts is not null and e.dur > 0 and e.process between {low} and {high} "
+                "and e.process in (select process from collectives)"
+            )
+            windows = self.connection.sql(
+                "select process::bigint, id::bigint, before, ts from collectives "
+                f"where before < ts and process between {low} and {high}"
+            )
+            found, _ = _duckdb.interruptible(
+                self.connection, _reader.sweep, spans, windows, shift=62, gather=0
+            )
+            self.connection.register("swept", Longs(found))
+            self.run("insert into gap_sweep select key, lanes, ns from swept where kind = 1")
+            self.connection.unregister("swept")
+
     def tables(self) -> dict[str, list[tuple[Any, ...]]]:
         """The rows of every table of the report that is made by SQL."""
         self._number_processes()
@@ -394,6 +433,27 @@ class Store:
             "select site from p_sites union select site from p_costs where site is not null"
         )
         self.fill("places", [(text, *call_sites.place_of(text, symbols)) for (text,) in rows])
+
+    def stragglers(self) -> list[dict[str, Any]]:
+        """Steps that waited for a rank which came late to a collective, the one that they waited
+        for longest, and what that rank did longer than the others before. After tables()."""
+        names = (
+            *("process", "start_ns", "waited_ns", "straggler", "rank", "operation", "function"),
+            *("seq", "late_ns", "fetch_ns", "compute_ns", "checkpoint_ns", "transfer_ns"),
+            *("communication_ns", "io_ns", "unattributed_ns"),
+        )
+        rows = self.rows(
+            "select n.number, w.start_ns, w.waited_ns, k.number, m.rank, w.top.operation, "
+            "w.top.function, w.top.seq, w.top.late_ns, r.fetch_ns, r.compute_ns, r.checkpoint_ns, "
+            "r.transfer_ns, r.communication_ns, r.io_ns, r.other_ns "
+            "from step_waits w join numbers n using (process) "
+            "join numbers k on k.process = w.top.last_process "
+            "join matched m on m.run = w.top.run and m.family = w.top.family "
+            "and m.ranks = w.top.ranks and m.seq = w.top.seq and m.is_last "
+            "left join reasons r on r.run = m.run and r.family = m.family and r.ranks = m.ranks "
+            "and r.seq = m.seq order by 1, 2"
+        )
+        return [dict(zip(names, row)) for row in rows]
 
     def _join_open_times(self) -> None:
         """How long any process had an I/O call open, per category and in total."""

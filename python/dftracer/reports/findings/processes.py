@@ -3,12 +3,47 @@
 from __future__ import annotations
 
 from dftracer._format import counted, duration
-from dftracer.reports.findings.facts import Case, Facts, Row, Rule, median
+from dftracer.reports.findings.facts import Case, Facts, Row, Rule, median, sum_of
+from dftracer.reports.slow_steps import BEFORE
 
 # The parts of a step that do not depend on other ranks.
 OWN = ("own time", "fetch time", "compute time")
 # A worker that takes so many times the median per item is slow.
 LEAST_RATIO = 1.5
+# What a late rank did longer than the others, in words, and what to try.
+REASONS = {
+    "fetch": (
+        BEFORE["fetch_ns"],
+        "look at the data of this rank: its shards, its storage, its DataLoader workers; the table "
+        "slow_steps has its waits",
+    ),
+    "compute": (
+        BEFORE["compute_ns"],
+        "give each rank the same work (batch size, lengths of samples), and compare its processor "
+        "or device with those of the others",
+    ),
+    "checkpoint": (
+        BEFORE["checkpoint_ns"],
+        "let every rank write its part, or write checkpoints asynchronously",
+    ),
+    "transfer": (
+        BEFORE["transfer_ns"],
+        "compare the size of its batches and its device with those of the others",
+    ),
+    "communication": (
+        BEFORE["communication_ns"],
+        "look at what this rank exchanges with single others",
+    ),
+    "io": (
+        BEFORE["io_ns"],
+        "move what only this rank reads or writes (logs, samples) off the training loop",
+    ),
+    "unattributed": (
+        BEFORE["unattributed_ns"],
+        "annotate or profile what this rank does between its regions: logging, metrics, a slower "
+        "processor",
+    ),
+}
 
 
 def _straggler(facts: Facts, kind: str, measures: tuple[str, ...], least: float) -> Row | None:
@@ -53,6 +88,56 @@ def _only_some_batches(facts: Facts, worker: int) -> bool:
 
 
 def unbalanced_rank(facts: Facts) -> Case | None:
+    steps = sum(row["steps"] for row in facts.tables["arrivals"])
+    if steps and 2 * steps >= len(facts.tables["steps"]):
+        return _late_rank(facts)
+    return _slow_rank(facts)  # collectives that are not recorded, or not on all ranks
+
+
+def _late_rank(facts: Facts) -> Case | None:
+    """The rank that the others wait for in the median step. It is known by when it comes to
+    collectives: waiting in them looks like work to every other measure."""
+    row = max(facts.tables["arrivals"], key=lambda each: each["net_ns"] * each["steps"])
+    if row["uncertainty_ns"] is None or row["net_ns"] <= row["uncertainty_ns"]:
+        return None
+    process = facts.processes[row["process"]]
+    who = f"rank {row['rank']}" if row["rank"] is not None else f"process {process['pid']}"
+    others = [s for s in facts.tables["steps"] if s["process"] != row["process"]]
+    ranks = max(len({step["process"] for step in others}), 1)
+    whole = sum_of(others, "dur_ns") // ranks
+    base = f"of the {duration(whole)} that the steps of another rank took"
+    if not whole:
+        every = [p["life_ns"] or 0 for p in facts.processes if p["process"] != row["process"]]
+        whole = max(every, default=0)
+        base = f"of the {duration(whole)} that another process took"
+    within = (
+        f"; the clocks of the hosts agree within {duration(row['uncertainty_ns'])}"
+        if row["uncertainty_ns"]
+        else ""
+    )
+    # Not more than was waited in all, however regular.
+    concerns = min(row["net_ns"] * row["steps"], row["given_ns"] // ranks)
+    spends, advice = REASONS.get(row["reason"] or "", ("", ""))
+    before = (
+        f"; before these it spent {duration(row['reason_ns'])} more than the others {spends}"
+        if spends
+        else ""
+    )
+    return Case(
+        f"{who[0].upper()}{who[1:]} comes late to collectives: the others wait "
+        f"{duration(row['net_ns'])} a step for it{f', which it spends {spends}' if spends else ''}",
+        f"it came last to {row['last']:,} of {counted(row['collectives'], 'collective')}, "
+        f"{duration(row['median_late_ns'] or 0)} after the others in the median{before}; they "
+        f"waited {duration(row['given_ns'])} for it, and it waited {duration(row['waited_ns'])} "
+        f"for them; it ran on {process['host'] or '?'}{within}",
+        concerns,
+        whole,
+        base=base,
+        advice=advice,
+    )
+
+
+def _slow_rank(facts: Facts) -> Case | None:
     # All ranks have the step time of the slowest one; the others wait in collectives or in the
     # backward pass. So a rank is slow if the rest of its steps takes long.
     own = {

@@ -230,6 +230,17 @@ def _part_of_steps(column: str, title: str) -> Check:
     return rule
 
 
+def _communication(facts: Facts) -> Case | None:
+    """Waiting for a late rank is not communication: that has a rule of its own."""
+    steps = [
+        {**step, "communication_ns": step["communication_ns"] - step["waited_ns"]}
+        for step in facts.tables["steps"]
+    ]
+    return _part_of_steps("communication_ns", "Communication takes")(
+        Facts({**facts.tables, "steps": steps})
+    )
+
+
 def uneven_steps(facts: Facts) -> Case | None:
     # The first step of a process compiles and warms up; starting workers has its own rule, and so
     # have waits whose cause is known.
@@ -294,7 +305,7 @@ RULES = (
     ),
     Rule(
         "communication",
-        _part_of_steps("communication_ns", "Communication takes"),
+        _communication,
         (0.25, 0.35, 0.50),
         "larger batches per rank, gradient accumulation, overlap with the backward pass, or find "
         "the rank that the others wait for",

@@ -36,6 +36,8 @@ _KINDS = {
     "batch": "label",
     "worker": "label",
     "worker_process": "label",
+    "straggler": "label",
+    "last_rank": "label",
 }
 _MOMENTS = (
     *("first_ns", "last_ns", "start_ns", "end_ns", "ready_ns", "busiest_ns"),
@@ -51,6 +53,11 @@ _LABELS = {
     "high_percent": "at most",
     "hidden_percent": "share hidden",
     "late_ns": "late by",
+    "median_late_ns": "late by, median",
+    "longest_ns": "latest",
+    "waited_ns": "waited for others",
+    "given_ns": "others waited",
+    "net_ns": "net per step",
     "file_ns": "time in file",
     "file_bytes": "read from file",
     "gc_ns": "garbage collection",

@@ -39,6 +39,7 @@ ROLES = {
     "transfer": ("#b8629a", "#d98bb9"),
     "communication": ("#3d9fd6", "#74c1ee"),
     "communication-2": ("#9acdea", "#3c7ea8"),
+    "waiting": ("#a8324e", "#e0708a"),
     "checkpoint": ("#b08d00", "#e3c64a"),
     "evaluation": ("#7a5ab5", "#a78bda"),
     "io": ("#0067a5", "#4c9fdb"),

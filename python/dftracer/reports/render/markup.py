@@ -26,7 +26,7 @@ LEFT_OUT = {
 # Shown only if a row has a value other than zero.
 OPTIONAL = (
     *("lost", "errors", "reread_bytes", "backward_ns", "transfer_ns", "communication_ns"),
-    *("checkpoint_ns", "evaluation_ns", "gc_ns"),
+    *("checkpoint_ns", "evaluation_ns", "gc_ns", "waited_ns", "unmatched", "uncertainty_ns"),
 )
 # Columns with times in one row and bytes in another, and the column that decides.
 MEASURED = {

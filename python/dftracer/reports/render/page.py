@@ -23,7 +23,7 @@ from dftracer.reports.render.plots.slow_steps import part_role
 from dftracer.reports.render.plots.training import EPOCH_COLUMNS, EPOCH_PARTS
 from dftracer.reports.render.script import json_text, plotly_script
 from dftracer.reports.render.summary import TIMED_BY
-from dftracer.reports.schema import LIFE_PARTS
+from dftracer.reports.schema import LIFE_PARTS, parts_of
 from dftracer.trace.runs import when_text
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("files-section", "Files", ("files",), ("directories", "costs")),
     ("lines-section", "Lines of code", (), ("lines", "functions")),
     ("stores-section", "Object stores", (), ("stores", "store_caches")),
-    ("processes-section", "Ranks", ("stragglers",), ("hosts", "runs")),
+    ("processes-section", "Ranks", ("stragglers",), ("arrivals", "collectives", "hosts", "runs")),
     ("torch", "PyTorch", ("torch_ops",), ()),
 )
 
@@ -70,6 +70,8 @@ CAPTIONS = {
     "functions": "Functions that made I/O calls",
     "stores": "Requests",
     "store_caches": "Files with a cache",
+    "arrivals": "Ranks at collectives",
+    "collectives": "Collectives",
     "runs": "Runs",
     "breakdown": "Time of training processes, from start to end",
 }
@@ -389,14 +391,12 @@ def _bars(report: Report) -> str:
         [(part, part_role(part), spent[part]) for part in LIFE_PARTS if part in spent],
     )
     epochs = report.table("epochs")
+    sums = {c: sum(value or 0 for value in epochs.column(c)) for c in EPOCH_COLUMNS.values()}
     steps = share_bar(
         "split",
         "Time of all epochs",
         "Summed over training processes.",
-        [
-            (EPOCH_PARTS[part], part, sum(value or 0 for value in epochs.column(column)))
-            for part, column in EPOCH_COLUMNS.items()
-        ],
+        [(EPOCH_PARTS[part], part, int(ns)) for part, ns in parts_of(sums, EPOCH_COLUMNS).items()],
     )
     shown = f"{training}{steps}{lives}"
     return f'<div class="splits">{shown}</div>' if shown else ""

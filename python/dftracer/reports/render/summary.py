@@ -28,6 +28,7 @@ SHARES = (
     ("compute_ns", "compute"),
     ("fetch_ns", "waiting for data"),
     ("communication_ns", "communication"),
+    ("waited_ns", "waiting for others"),
     ("transfer_ns", "transfers"),
     ("checkpoint_ns", "checkpoints"),
     ("unattributed_ns", "unattributed"),
@@ -129,6 +130,8 @@ def _training(report: Report) -> list[tuple[str, str]]:
         if column == "fetch_ns" and started:
             parts.append(f"waiting for workers to start {percent(started / whole)}")
             value -= started
+        if column == "communication_ns":
+            value -= sum(report.steps.column("waited_ns"))
         if value:
             parts.append(f"{name} {percent(value / whole)}")
     evaluated = f"; plus {duration(evaluation)} of evaluation" if evaluation else ""
@@ -258,6 +261,7 @@ def _sections(report: Report) -> list[Section]:
         ("Files, by time", FILES, _files(report)),
         ("Lines of code, by time of their I/O", LINES, _lines(report)),
         ("Slow ranks and workers", STRAGGLERS, _stragglers(report)),
+        ("Ranks at collectives", ARRIVALS, _arrivals(report)),
         ("PyTorch operations, by time", OPERATIONS, _torch(report)),
     ]
 
@@ -471,6 +475,35 @@ def _stragglers(report: Report) -> list[tuple[str, ...]]:
             )
         )
     return rows
+
+
+ARRIVALS = (
+    name_column("rank"),
+    Column("collectives"),
+    Column("came last"),
+    Column("late, median", rank=1),
+    Column("waited for others"),
+    Column("others waited"),
+    Column("reason", right=False, rank=2),
+)
+
+
+def _arrivals(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for row in report.arrivals.dicts()[:TOP]:
+        late = row["median_late_ns"]
+        rows.append(
+            (
+                f"process {row['process']}" if row["rank"] is None else f"rank {row['rank']}",
+                f"{row['collectives']:,}",
+                f"{row['last']:,}",
+                "" if late is None else duration(late),
+                duration(row["waited_ns"]),
+                duration(row["given_ns"]),
+                row["reason"] or "",
+            )
+        )
+    return _more(rows, len(report.arrivals)) if any(report.arrivals.column("last")) else []
 
 
 OPERATIONS = (

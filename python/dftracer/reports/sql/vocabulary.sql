@@ -63,6 +63,11 @@ create or replace macro role_of(call) as table
   select coalesce(min(role), 'metadata') as role, coalesce(bool_or(first_is_written), false) as first_is_written
   from roles where name = call;
 
+-- How many ranks a text such as 0-3,8 stands for.
+create or replace macro members_of(ranks) as list_sum([
+  coalesce(try_cast(split_part(x, '-', 2) as bigint), try_cast(x as bigint))::hugeint - try_cast(split_part(x, '-', 1) as bigint) + 1
+  for x in string_split(ranks, ',')]);
+
 -- A sum that includes calls of unknown size is unknown itself, unless the known part is not zero.
 create or replace macro told(total, unknown) as
   case when coalesce(unknown, 0) > 0 and coalesce(total, 0) = 0 then null else coalesce(total, 0) end;

@@ -38,6 +38,7 @@ CAUSE_ROLES = {
     "compute": "compute",
     "first step": "compute-2",
     "communication": "communication",
+    "a straggling rank": "waiting",
     "transfer": "transfer",
     "checkpoint": "checkpoint",
     "evaluation": "evaluation",
@@ -46,6 +47,7 @@ CAUSE_ROLES = {
 PART_ROLES = {
     "start-up": "other-3",
     "waiting for data": "fetch",
+    "waiting for others": "waiting",
     "between steps": "other-2",
     "shut-down": "other-3",
 }

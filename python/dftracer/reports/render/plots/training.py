@@ -19,7 +19,7 @@ from dftracer.reports.render.figures import (
     row_bars,
     start_of,
 )
-from dftracer.reports.schema import PART_COLUMNS, PARTS
+from dftracer.reports.schema import PART_COLUMNS, PARTS, parts_of
 
 # Those of an epoch: evaluation is no part of a step.
 EPOCH_PARTS = {"evaluation": "evaluation"} | PARTS
@@ -224,7 +224,8 @@ def _parts(
     rows: Sequence[dict[str, Any]], columns: dict[str, str] = PART_COLUMNS
 ) -> dict[str, list[float]]:
     """The values of each part that occurs."""
-    found = {part: [row[column] or 0 for row in rows] for part, column in columns.items()}
+    each = [parts_of(row, columns) for row in rows]
+    found = {part: [values[part] for values in each] for part in columns}
     return {part: values for part, values in found.items() if any(values)}
 
 

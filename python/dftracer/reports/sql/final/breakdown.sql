@@ -20,8 +20,8 @@ with waits as (
 ), sums as (
   select process, min(start_ns) as first_ns, max(start_ns + dur_ns) as last_ns, big(sum(dur_ns)) as dur_ns, big(sum(compute_ns)) as compute_ns,
     big(sum(communication_ns)) as communication_ns, big(sum(transfer_ns)) as transfer_ns, big(sum(checkpoint_ns)) as checkpoint_ns,
-    big(sum(fetch_ns)) as fetch_ns
-  from p_steps group by process
+    big(sum(fetch_ns)) as fetch_ns, big(coalesce(sum(waited_ns), 0)) as others_ns
+  from p_steps left join step_waits using (process, start_ns) group by process
 ), passes as (
   select process, min(start_ns) as first_ns, max(start_ns + dur_ns) as last_ns, big(sum(dur_ns)) as evaluation_ns from p_evaluations group by process
 ), whole as (
@@ -33,7 +33,8 @@ with waits as (
   select process, unnest([
     {'place': 0, 'part': 'start-up', 'time_ns': begin_ns - start_ns},
     {'place': 1, 'part': 'compute', 'time_ns': compute_ns},
-    {'place': 2, 'part': 'communication', 'time_ns': communication_ns},
+    {'place': 2, 'part': 'communication', 'time_ns': communication_ns - others_ns},
+    {'place': 2, 'part': 'waiting for others', 'time_ns': others_ns},
     {'place': 3, 'part': 'transfer', 'time_ns': transfer_ns},
     {'place': 4, 'part': 'checkpoint', 'time_ns': checkpoint_ns},
     {'place': 20, 'part': 'waiting for data', 'time_ns': fetch_ns - explained_ns},
@@ -49,4 +50,4 @@ with waits as (
 )
 select n.number as process, p.rank, part, time_ns, case when w.end_ns > w.start_ns then time_ns / (w.end_ns - w.start_ns) end as share
 from rows join whole w using (process) join numbers n using (process) join p_processes p using (process)
-where time_ns <> 0 or part in ('start-up', 'shut-down') order by n.number, place
+where time_ns <> 0 or part in ('start-up', 'shut-down') order by n.number, place, part

@@ -6,8 +6,9 @@ with evaluations as (
   select process, epoch, min(start_ns) as first_ns, max(start_ns + dur_ns) as last_ns,
     count(*) as steps, big(sum(fetch_ns)) as fetch_ns, big(sum(compute_ns)) as compute_ns,
     big(sum(backward_ns)) as backward_ns, big(sum(transfer_ns)) as transfer_ns, big(sum(communication_ns)) as communication_ns,
-    big(sum(checkpoint_ns)) as checkpoint_ns, big(sum(io_ns)) as io_ns, big(sum(unhidden_io_ns)) as unhidden_io_ns
-  from p_steps group by all
+    big(sum(checkpoint_ns)) as checkpoint_ns, big(sum(io_ns)) as io_ns, big(sum(unhidden_io_ns)) as unhidden_io_ns,
+    big(coalesce(sum(waited_ns), 0)) as waited_ns
+  from p_steps left join step_waits using (process, start_ns) group by all
 ), whole as (
   select s.* exclude (first_ns, last_ns), least(s.first_ns, v.first_ns) as start_ns,
     greatest(s.last_ns, v.last_ns) - least(s.first_ns, v.first_ns) as dur_ns, coalesce(evaluation_ns, 0) as evaluation_ns

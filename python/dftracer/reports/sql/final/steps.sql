@@ -5,6 +5,7 @@ with used as (
 )
 select n.number as process, p.rank, s.* exclude (process),
   dur_ns - fetch_ns - compute_ns - transfer_ns - communication_ns - checkpoint_ns as unattributed_ns,
-  used.loader as loader, used.pass as pass, used.batch as batch
+  coalesce(w.waited_ns, 0) as waited_ns, used.loader as loader, used.pass as pass, used.batch as batch
 from p_steps s join numbers n using (process) join p_processes p using (process) left join used using (process, start_ns)
+left join step_waits w using (process, start_ns)
 order by n.number, start_ns, step
