@@ -53,6 +53,7 @@ _LABELS = {
     "high_percent": "at most",
     "hidden_percent": "share hidden",
     "late_ns": "late by",
+    "reason_ns": "longer by",
     "median_late_ns": "late by, median",
     "longest_ns": "latest",
     "waited_ns": "waited for others",

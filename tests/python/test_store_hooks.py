@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support import traces
-from tests.support.command import dftracer
+from support import traces
+from support.command import dftracer
 
 STAND_IN = {
     "botocore/__init__.py": "",
