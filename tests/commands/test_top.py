@@ -116,8 +116,8 @@ def test_a_slow_program_is_counted_exactly(program: Program, tmp_path: Path) -> 
     assert process.read_per_s == pytest.approx(call.read, rel=0.01)
     file = process.files[str(tmp_path / "data")]
     assert file.count / step.count == pytest.approx(42)
-    # Nothing happens: nothing is shown. One call may still be on its way: a write is recorded after the
-    # pipe has passed "done" on.
+    # Nothing happens: nothing is shown. One call may still be on its way: a write is recorded after
+    # the pipe has passed "done" on.
     watch = Watch([str(tmp_path / "d")])
     watch.look()
     (idle,) = watch.look()
