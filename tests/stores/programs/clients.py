@@ -194,6 +194,10 @@ def case_pyarrow():
     assert s3.get_file_info(fs.FileSelector("data/train"))[0].size == len(CONTENT)
     assert pickle.loads(pickle.dumps(s3)) == s3
     assert isinstance(s3, fs.FileSystem)
+    assert pickle.loads(pickle.dumps(fs.S3FileSystem)) is fs.S3FileSystem
+    other, _ = fs.FileSystem.from_uri(f"s3://data/{KEY}?region=us-east-1")
+    assert isinstance(other, fs.S3FileSystem)
+    assert not isinstance(fs.LocalFileSystem(), fs.S3FileSystem)
 
 
 def case_s3torchconnector():

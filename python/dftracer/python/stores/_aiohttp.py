@@ -88,14 +88,7 @@ def _instrument_aiohttp(patches: Patches) -> None:
             except BaseException as error:
                 request.fail(error)
                 raise
-            request.answered(response.status)
-            length = response.headers.get("Content-Length", "")
-            if request.size is None and length.isdecimal() and method.upper() == "GET":
-                request.size = int(length)
-            if response.content.at_eof() and not response.content.total_bytes:
-                request.end()  # without a body
-            else:
-                setattr(response, _ATTRIBUTE, request)
+            _answered(request, response, method)
             return response
 
         setattr(_request, _ATTRIBUTE, True)
@@ -122,11 +115,29 @@ def _instrument_aiohttp(patches: Patches) -> None:
     patches.replace((responses.ClientResponse,), "release", make_end)
 
 
+def _answered(request: Either, response: Any, method: Any) -> None:
+    """The head of the answer is here; the body reports when it is read."""
+    try:
+        request.answered(response.status)
+        length = response.headers.get("Content-Length", "")
+        if request.size is None and length.isdecimal() and method.upper() == "GET":
+            request.size = int(length)
+        if not response.content.at_eof() or response.content.total_bytes:
+            setattr(response, _ATTRIBUTE, request)
+            return
+    except Exception:  # another version of the library
+        pass
+    request.end()
+
+
 def _finish(response: Any) -> None:
     request: Either | None = response.__dict__.pop(_ATTRIBUTE, None)
-    if request is not None:
-        request.delivered(response.content.total_bytes)
-        request.end()
+    if request is None:
+        return
+    count = getattr(response.content, "total_bytes", None)
+    if isinstance(count, int):
+        request.delivered(count)
+    request.end()
 
 
 def _mark_sessions(describe: Describe) -> Callable[[Call], Call]:

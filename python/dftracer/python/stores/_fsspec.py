@@ -54,13 +54,15 @@ class _Fetcher:
 
     def __call__(self, start: Any, end: Any, *args: Any, **kwargs: Any) -> Any:
         self.count += 1
-        file = getattr(self.fetch, "__self__", None)
-        if file is None or not hasattr(file, "fs") or not _core.active():
+        if not _core.active():
+            return self.fetch(start, end, *args, **kwargs)
+        try:
+            file = self.fetch.__self__  # type: ignore[attr-defined]
+            place = _place(file.fs, file.path)
+        except Exception:  # not the method of a file
             return self.fetch(start, end, *args, **kwargs)
         size = end - start if isinstance(start, int) and isinstance(end, int) else None
-        request = begin(
-            "fetch", **_place(file.fs, file.path), offset=start, size=size, layer="cache"
-        )
+        request = begin("fetch", **place, offset=start, size=size, layer="cache")
         token = _INSIDE.set(True)
         with request:
             try:
@@ -156,7 +158,8 @@ def instrument_calls(module: Any, patches: Patches) -> None:
                 named = bool(args) and isinstance(args[0], (str, list, dict))
                 if not named or _INSIDE.get() or not hasattr(fs, "protocol"):
                     return original(loop, func, *args, timeout=timeout, **kwargs)
-                with begin(func.__name__.lstrip("_"), **_asked(fs, args), layer="call"):
+                name = str(getattr(func, "__name__", "call")).lstrip("_")
+                with begin(name, **_asked(fs, args), layer="call"):
                     return original(loop, func, *args, timeout=timeout, **kwargs)
             finally:
                 ASKING.reset(token)

@@ -40,11 +40,14 @@ def _begin(request: Any, detached: bool) -> Either | None:
 
 
 def _note(request: Either, response: Any) -> None:
-    request.attempt()
-    request.answered(response.status_code)
-    length = response.headers.get("Content-Length", "")
-    if request.size is None and length.isdecimal() and response.request.method == "GET":
-        request.size = int(length)
+    try:
+        request.attempt()
+        request.answered(response.status_code)
+        length = response.headers.get("Content-Length", "")
+        if request.size is None and length.isdecimal() and response.request.method == "GET":
+            request.size = int(length)
+    except Exception:  # another version of the library
+        pass
 
 
 def instrument(module: Any, patches: Patches) -> None:

@@ -53,16 +53,28 @@ def _recorded(base: type, method: str, operation: str, store: str) -> Callable[.
     return call
 
 
-def instrument(module: Any, patches: Patches) -> None:
-    def replacement(base: type, store: str) -> type:
-        body = {
-            method: _recorded(base, method, operation, store)
-            for method, operation in _OPERATIONS.items()
-            if hasattr(base, method)
-        }
-        return type(base.__name__, (base,), {**body, "__module__": base.__module__})
+def _replacement(base: type, store: str) -> type:
+    class Kind(type(base)):  # type: ignore[misc]
+        """File systems that C++ makes, such as those of from_uri(), are of this class as well."""
 
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, base)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, base)
+
+    body = {
+        method: _recorded(base, method, operation, store)
+        for method, operation in _OPERATIONS.items()
+        if hasattr(base, method)
+    }
+    # Where pickle finds it.
+    made: type = Kind(base.__name__, (base,), {**body, "__module__": "pyarrow.fs"})
+    return made
+
+
+def instrument(module: Any, patches: Patches) -> None:
     for name, store in (("S3FileSystem", "s3"), ("GcsFileSystem", "gs")):
         base = getattr(module, name, None)
         if isinstance(base, type):
-            patches.set((module,), name, replacement(base, store))
+            patches.set((module,), name, _replacement(base, store))
