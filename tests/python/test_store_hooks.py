@@ -133,6 +133,30 @@ def test_operations_bodies_errors_and_retries(tmp_path: Path) -> None:
     assert events[0]["args"]["line"] == f"{tmp_path / 'program.py'}:7"
 
 
+def test_a_body_that_is_read_later_is_beside_the_regions_of_the_program(tmp_path: Path) -> None:
+    (get,) = run(
+        tmp_path,
+        """
+        from botocore.client import BaseClient
+        from dftracer.python import dft_fn
+
+        with dft_fn("app", "asks"):
+            body = BaseClient()._make_api_call("GetObject", {"Bucket": "b", "Key": "k"})["Body"]
+            with dft_fn("app", "works"):
+                body.read(10)
+        with dft_fn("app", "goes on"):
+            body.read()
+        """,
+    )
+    (trace,) = traces.read_directory(tmp_path / "traces", open_parents=True)
+    asks, works, goes_on = (trace.one(name) for name in ("asks", "works", "goes on"))
+    assert get["args"]["p_idx"] == works["args"]["p_idx"] == asks["id"]
+    assert goes_on["args"]["p_idx"] == -1
+    assert get["args"]["bytes"] == 1000
+    assert get["ts"] + get["dur"] >= goes_on["ts"]
+    assert (get["tid"], goes_on["tid"]) == (get["pid"] + (1 << 22), get["pid"])
+
+
 @pytest.mark.parametrize(
     "program",
     [
