@@ -16,16 +16,20 @@ with marked as (
   select r.run, r.process, count(*) as steps, quantile_disc(coalesce(given_ns, 0) // greatest(z.ranks - 1, 1) - taken_ns, 0.5) as net_ns
   from rounds r join sizes z using (run) join taken t using (run, process, round) left join given g using (run, process, round)
   group by r.run, r.process
+), grown as (
+  select process, big(sum(late_ns)) as late_ns, [
+    {'more_ns': sum(communication_ns), 'part': 'communication'}, {'more_ns': sum(transfer_ns), 'part': 'transfer'},
+    {'more_ns': sum(checkpoint_ns), 'part': 'checkpoint'}, {'more_ns': sum(compute_ns), 'part': 'compute'},
+    {'more_ns': sum(fetch_ns), 'part': 'fetch'}, {'more_ns': sum(io_ns), 'part': 'io'}, {'more_ns': sum(other_ns), 'part': 'unattributed'}
+  ] as parts
+  from reasons group by process
 ), reason as (
-  -- The part that grew most, if it explains at least half of the time by which the rank came late.
-  select process, case when 2 * top.more_ns >= late_ns then top.part end as part, case when 2 * top.more_ns >= late_ns then big(top.more_ns) end as more_ns from (
-    select process, sum(late_ns) as late_ns, list_sort([
-      {'more_ns': sum(communication_ns), 'part': 'communication'}, {'more_ns': sum(transfer_ns), 'part': 'transfer'},
-      {'more_ns': sum(checkpoint_ns), 'part': 'checkpoint'}, {'more_ns': sum(compute_ns), 'part': 'compute'},
-      {'more_ns': sum(fetch_ns), 'part': 'fetch'}, {'more_ns': sum(io_ns), 'part': 'io'}, {'more_ns': sum(other_ns), 'part': 'unattributed'}
-    ])[-1] as top
-    from reasons group by process
-  )
+  -- The part that grew most, if it is at least half of all that grew, and that explains at least half of how late the rank came.
+  select process, part, big(more_ns) as more_ns from (
+    select process, late_ns, list_sort(parts)[-1].part as part, list_sort(parts)[-1].more_ns as more_ns,
+      list_sum([greatest(p.more_ns, 0) for p in parts]) as every_ns
+    from grown
+  ) where 2 * more_ns >= every_ns and 2 * every_ns >= late_ns and more_ns > 0
 ), sums as (
   select run, process, any_value(rank) as rank, count(*) as collectives, count(*) filter (is_last and is_clear) as last,
     big(coalesce(sum(late_ns) filter (is_last and is_clear), 0)) as late_ns,
