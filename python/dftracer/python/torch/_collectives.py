@@ -122,7 +122,7 @@ class Groups:
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self._member = inner.GroupMember
+        self._member = getattr(inner, "GroupMember", None) or inner.group
         self._known: dict[int, _Group] = {}
         self._named: dict[str, _Group] = {}
         # torchrun starts all ranks anew after a failure: their collectives are others.

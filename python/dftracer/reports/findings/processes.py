@@ -116,7 +116,8 @@ def _late_rank(facts: Facts) -> Case | None:
         else ""
     )
     # Not more than was waited in all, however regular.
-    concerns = min(row["net_ns"] * row["steps"], row["given_ns"] // ranks)
+    waiting = max(len(facts.tables["arrivals"]) - 1, 1)
+    concerns = min(row["net_ns"] * row["steps"], row["given_ns"] // waiting)
     spends, advice = REASONS.get(row["reason"] or "", ("", ""))
     before = (
         f"; before these it spent {duration(row['reason_ns'])} more than the others {spends}"

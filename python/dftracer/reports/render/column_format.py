@@ -59,6 +59,7 @@ _LABELS = {
     "waited_ns": "waited for others",
     "given_ns": "others waited",
     "net_ns": "net per step",
+    "reason_ns": "more time in it",
     "file_ns": "time in file",
     "file_bytes": "read from file",
     "gc_ns": "garbage collection",
