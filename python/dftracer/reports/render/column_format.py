@@ -53,7 +53,6 @@ _LABELS = {
     "high_percent": "at most",
     "hidden_percent": "share hidden",
     "late_ns": "late by",
-    "reason_ns": "longer by",
     "median_late_ns": "late by, median",
     "longest_ns": "latest",
     "waited_ns": "waited for others",
