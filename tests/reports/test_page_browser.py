@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from support import chromium, report_tables
 from support.chromium import Chromium
+from support.synthetic_program import build
 
 from dftracer import reports
 from dftracer.reports.compare import compare
@@ -90,6 +91,30 @@ def test_every_plot_is_drawn_and_nothing_is_asked_for(
     asked = [url for url in browser.requests if not url.startswith(("data:", "blob:", "about:"))]
     assert asked == [pages[name].as_uri()]
     assert "owned" not in browser.evaluate("document.title").replace("document.title='owned'", "")
+
+
+def test_the_page_of_a_build_shows_programs_files_and_the_tree_first(
+    tmp_path: Path, browser: Chromium
+) -> None:
+    build(tmp_path)
+    path = tmp_path / "build.html"
+    write_page(str(path), reports.load(tmp_path))
+    show(browser, path)
+    sections = browser.evaluate("[...document.querySelectorAll('main section')].map(s => s.id)")
+    assert sections[:4] == ["findings", "overview", "programs-section", "files-section"]
+    assert "training" not in sections
+    # Each process stands further right than the one that started it.
+    left = """[...document.querySelectorAll("#table-process_tree tbody tr")].map((row) => {
+      const text = document.createRange();
+      const node = row.querySelector("bdi").firstChild;
+      text.setStart(node, node.data.search(/[a-z/]/));
+      text.setEnd(node, node.data.length);
+      return text.getBoundingClientRect().left;
+    })"""
+    shell, make, first, second = browser.evaluate(left)
+    assert shell < make < first == second
+    assert browser.evaluate(UNDRAWN) == []
+    assert browser.console == []
 
 
 def test_each_view_of_a_plot_can_be_had_by_keyboard(

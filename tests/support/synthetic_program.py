@@ -116,3 +116,22 @@ def training(
             program.span("comm", "all_reduce", comm, **told)
             program.now += gap
     return program
+
+
+def build(place: Path) -> None:
+    """A shell that runs make, which runs two compilers at once: 100 and 300 ms of 400."""
+    lives = {
+        100: (1, "sh;-c;make", 0, 400, 1, 0),
+        101: (100, "make;-j2", 10, 390, 5, 10),
+        102: (101, "/usr/bin/cc;-c;a.c", 20, 120, 90, 20),
+        103: (101, "/usr/bin/cc;-c;b.c", 50, 350, 250, 40),
+    }
+    for pid, (ppid, command, start, end, cpu, reading) in lives.items():
+        program = Program(pid=pid, ppid=ppid, command=command, begin=start * 1000)
+        if reading:
+            program.read(f"/src/{pid}.c", 1000 * pid, reading * 1000, at=start * 1000)
+        if pid < 102:
+            program.span("POSIX", "waitpid", (end - start) * 1000 - reading * 1000,
+                         at=(start + reading) * 1000)  # fmt: skip
+        program.now = end * 1000
+        program.write(place, cpu_us=cpu * 1000)

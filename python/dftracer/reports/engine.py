@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dftracer._format import counted, size
 from dftracer.reports import call_sites, findings, slow_steps
-from dftracer.reports.bounds import bound_by
+from dftracer.reports.bounds import bound, bound_by
 from dftracer.reports.clocks import apart, compare
 from dftracer.reports.model import SCHEMAS, Report, Table
+from dftracer.reports.programs import by_program
 from dftracer.reports.store import Store
 from dftracer.trace.stream import Damage
 
@@ -41,9 +42,13 @@ def make_report(
         damage = _joined(store.damages)
     call_sites.add(tables, lines)
     tables = _after(tables, "breakdown", Table(SCHEMAS["slow_steps"], late))
+    programs = by_program(tables["processes"].dicts())
+    tables = _after(tables, "processes", Table(SCHEMAS["programs"], programs))
     _say_what_is_missing(tables)
     _put(tables, "clock", clock.text or apart(tables["processes"].dicts()))
     _put(tables, "bound_by", bound_by(tables["overview"].dicts()[0]))
+    told = bound(tables)
+    _put(tables, "bound", told and told[0])
     tables["findings"] = findings.find(tables)
     return Report(tables, [str(file) for file in files], damage)
 

@@ -110,6 +110,8 @@ read_unknown int calls that read a number of bytes that the trace does not conta
 write_unknown int the same, of calls that write
 mapped_bytes int lengths of the mappings of files: accesses to mapped memory are not recorded
 io_ns int time in which at least one I/O call was open, summed over processes
+reading_ns int part of it: a call that reads was open
+writing_ns int part of it: a call that writes or syncs was open, and none that reads
 any_ns int time in which at least one process had an I/O call open
 bandwidth float bytes read and written per second of any_ns
 compute_ns int time in which at least one thread computed, summed over processes
@@ -123,6 +125,7 @@ pipe_wait_ns int time in which processes waited on pipes, sockets and terminals
 store_wait_ns int time in which processes only waited for object stores
 idle_ns int time in which processes slept or waited for something untraced, as far as known
 cpu_ns int CPU time of all processes; None if some did not record it
+bound text what took the most time, in one word or two, see "What is it bound by"
 bound_by text where the time went, in one line
 clock text how far the clocks of hosts differ, and whether times were corrected
 not_traced text what the trace does not show
@@ -166,6 +169,8 @@ run int its number in `runs`
 busy_ns int life_ns without wait_ns and idle_ns
 lock_ns int time in which it waited for file locks, and for nothing else
 wait_ns int time in which it waited for its children, on a pipe, socket or terminal, or for a store
+child_wait_ns int part of wait_ns: for its children
+pipe_wait_ns int part of wait_ns: on a pipe, socket or terminal
 idle_ns int time in which it slept or waited for something that is not traced; 0 if unknown
 cpu_ns int CPU time, if its end record contains it
 io_ns int time in which at least one of its I/O calls was open
@@ -284,6 +289,8 @@ dur_ns int until the next one began, or until its last event ended
         + SPLIT
         + """
 gc_ns int garbage collections of the training thread: part of the others
+loose_io_ns int part of unattributed_ns: in I/O calls
+loose_write_ns int part of loose_io_ns: writing or syncing
 loader int loader of the batch that it used; of several batches, the one that it waited for longest
 pass int pass over that loader
 batch int number of the batch in its pass; None if the trace has no lineage
@@ -535,6 +542,34 @@ amplification float fetched_bytes / read_bytes
 copy_hits int files opened whose local copy existed
 copy_misses int files opened that had to be copied first
 total_ns int sum of the durations of reads, and of opening copies
+""",
+    ),
+    "pipes": (
+        "one row per process and pipe, socket or terminal, costliest first",
+        """
+process int its number in `processes`
+pipe text name of the pipe in the trace: both ends of a pipe have the same, those of a socket differ
+reads int calls that read from it
+writes int calls that write to it
+read_bytes int bytes read
+write_bytes int bytes written
+read_ns int sum of the durations of its reads: mostly waiting for what is written
+write_ns int sum of the durations of its writes: waiting for the reader if the pipe is full
+""",
+    ),
+    "programs": (
+        "one row per program, costliest first",
+        """
+program text its name, without directory and arguments
+processes int processes that ran it
+wall_ns int time in which at least one of them ran
+life_ns int sum of their lives
+cpu_ns int sum of their CPU times; None if some did not record it
+busy_ns int sum of the times in which they neither waited nor slept
+io_ns int sum of the times in which they had an I/O call open
+wait_ns int sum of the times in which they waited for children, or on a pipe, socket or terminal
+read_bytes int bytes of files that they read
+write_bytes int bytes of files that they wrote
 """,
     ),
     "stragglers": (

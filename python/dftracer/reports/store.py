@@ -32,20 +32,20 @@ PARTIALS = (
     *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
     *("files", "users", "torch_ops", "work", "costs", "sites", "evaluations", "moved"),
     *("batches", "batch_files", "batch_pieces", "fetches", "feeds", "collectives"),
-    "stores",
+    *("stores", "pipes"),
 )
 # Tables of a block from its events to its steps, each made from the previous ones.
 STAGES = ("lanes", "marks", "trainers", "units", "windows")
 # Those of batches: who waited for them, who made them, what that was spent on, and pieces of it.
 TASK_STAGES = ("fetches", "tasks", "task_lanes", "task_places", "task_files", "task_pieces")
 BY_PROCESS = (
-    *("times", "steps", "heat", "work", "evaluations", "moved"),
+    *("times", "steps", "heat", "work", "evaluations", "moved", "pipes"),
     *("batches", "batch_files", "batch_pieces", "fetches", "feeds", "collectives"),
 )
 FINALS = (
     *("overview", "runs", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
     *("steps", "breakdown", "input_overlap", "batches", "batch_files", "timeline", "heat"),
-    *("files", "directories", "costs", "stores", "store_caches"),
+    *("files", "directories", "costs", "stores", "store_caches", "pipes"),
     *("stragglers", "collectives", "arrivals", "torch_ops"),
 )
 # Tables that several of these are made from.
@@ -53,13 +53,15 @@ BETWEEN = (
     *("lives", "percentiles", "made", "exposed"),
     *("matched", "reasons", "step_waits"),
 )
-# More lanes: waiting for a lock, for a child process, for the other end of a pipe, and computing
-# gradients.
+# More lanes: waiting for a lock, for a child process, for the other end of a pipe, computing
+# gradients, and calls that read and that write.
 LANES = {
     "lock": "cat in ('POSIX lock', 'STDIO lock')",
     "child": "cat in ('POSIX', 'STDIO') and class is null",
     "pipe": "cat in ('POSIX pipe', 'STDIO pipe')",
     "backward": "gradients and class is not null",
+    "read": "class = 'io' and way = 'read'",
+    "write": "class = 'io' and way = 'write'",
 }
 # By the path of a trace and the name of a host.
 Shifts = dict[tuple[str, str], int]
@@ -313,7 +315,7 @@ class Store:
                     "select e.process::bigint, l.bit::bigint, e.ts, e.ts + e.dur "
                     "from e join kinds k using (c, n) "
                     "left join trainers t on t.process = e.process and t.waits and t.tid <> e.tid "
-                    "join lanes l on l.cat = k.cat and l.gradients = k.gradients "
+                    "join lanes l on l.cat = k.cat and l.gradients = k.gradients and l.way = k.way "
                     "and l.class is not distinct from "
                     "case when k.class <> 'fetch' or t.process is null then k.class end "
                     f"where (l.known or l.pass = {number}) and e.ts is not null and e.dur > 0 "

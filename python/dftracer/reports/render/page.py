@@ -13,17 +13,26 @@ from typing import TYPE_CHECKING, Any
 from dftracer import _cleanup
 from dftracer._files import create, file_mode
 from dftracer._format import amount, count, counted, duration, percent, rate
+from dftracer.reports.bounds import bound
 from dftracer.reports.model import Report, Table
 from dftracer.reports.programs import program_name
 from dftracer.reports.render import column_format
 from dftracer.reports.render.figures import HEAT, NARROW_LABEL, ROLES, Figure, figures, labels
-from dftracer.reports.render.markup import attribute, escaped, prose, share_bar, table_html
+from dftracer.reports.render.markup import (
+    attribute,
+    breakable,
+    escaped,
+    prose,
+    share_bar,
+    table_html,
+)
 from dftracer.reports.render.plots.processes import neither
 from dftracer.reports.render.plots.slow_steps import part_role
 from dftracer.reports.render.plots.training import EPOCH_COLUMNS, EPOCH_PARTS
 from dftracer.reports.render.script import json_text, plotly_script
 from dftracer.reports.render.summary import TIMED_BY
 from dftracer.reports.schema import LIFE_PARTS, parts_of
+from dftracer.reports.tree import tree_table
 from dftracer.trace.runs import when_text
 
 if TYPE_CHECKING:
@@ -50,6 +59,7 @@ COLOURS = {
 # Sections: key, title, figures, and tables without a figure.
 SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("training", "Training", ("epochs", "steps"), ("breakdown",)),
+    ("programs-section", "Programs", (), ("programs", "process_tree", "pipes")),
     ("slow-steps", "Slow steps", ("slow_steps", "input_overlap"), ()),
     ("overlap-section", "Overlap", ("overlap",), ()),
     ("time", "Over time", ("timeline", "heat"), ()),
@@ -61,7 +71,14 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("torch", "PyTorch", ("torch_ops",), ()),
 )
 
+# A page about a program that does not train leads with what such programs do.
+WITHOUT_TRAINING = ("programs-section", "files-section", "calls-section")
+RENAMED = {"overlap-section": "Processes", "processes-section": "Hosts"}
+
 CAPTIONS = {
+    "programs": "Programs",
+    "process_tree": "Processes",
+    "pipes": "Pipes, sockets and terminals",
     "layers": "Categories",
     "directories": "Directories",
     "hosts": "Hosts",
@@ -323,9 +340,22 @@ def _overview(report: Report) -> str:
             duration(io),
             f"{percent(hidden / io)} hidden by compute" if io else "",
         ),
-        ("I/O not hidden", duration(facts["unhidden_io_ns"] or 0), "summed over processes"),
-        ("Compute", duration(facts["compute_ns"] or 0), "summed over processes"),
     ]
+    if facts["compute_ns"] or not facts["events"]:
+        unhidden, compute = facts["unhidden_io_ns"] or 0, facts["compute_ns"] or 0
+        tiles += [
+            ("I/O not hidden", duration(unhidden), "summed over processes"),
+            ("Compute", duration(compute), "summed over processes"),
+        ]
+    else:
+        # Without compute regions nothing can hide I/O; what there is says more.
+        cpu = facts["cpu_ns"]
+        waited = (facts["child_wait_ns"] or 0) + (facts["pipe_wait_ns"] or 0)
+        tiles[-1] = ("I/O time", duration(io), "summed over processes")
+        tiles += [
+            ("CPU time", "unknown" if cpu is None else duration(cpu), "summed over processes"),
+            ("Waiting", duration(waited), "for children, pipes and sockets"),
+        ]
     shown = "".join(
         f"<div><dt>{escaped(name)}</dt><dd><b>{escaped(value)}</b>"
         f"<span>{escaped(more)}</span></dd></div>"
@@ -352,6 +382,9 @@ def _whole(report: Report) -> str:
         )
     if facts["clock"]:
         lines.append(f"{_sentence(facts['clock'])}.")
+    told = bound(report.tables)
+    if told is not None:
+        lines.append(f"Bound by {told[1]}.")
     if facts["bound_by"] and not len(report.table("steps")):
         lines.append(f"Where the time went: {facts['bound_by']}.")
     known = TIMED_BY.get(facts["timed_by"] or "")
@@ -366,11 +399,21 @@ def _bars(report: Report) -> str:
     def total(get: Callable[[dict[str, Any]], int]) -> int:
         return sum(get(row) for row in rows)
 
+    computed = total(lambda row: row["compute_ns"] or 0)
+    waits = [
+        ("I/O", "unhidden", total(lambda row: row["io_ns"] or 0)),
+        ("waiting for locks", "checkpoint", total(lambda row: row["lock_ns"] or 0)),
+        ("waiting for children, pipes, sockets", "fetch", total(lambda row: row["wait_ns"] or 0)),
+        ("asleep or in untraced waits", "hidden", total(lambda row: row["idle_ns"] or 0)),
+    ]
+    rest = total(lambda row: row["life_ns"] or 0) - sum(time for _, _, time in waits)
     lives = share_bar(
         "lives",
         "Time of all processes",
         "From start to end, summed over processes.",
-        [
+        [*waits, ("the rest: mostly on processors", "compute", max(rest, 0))]
+        if not computed
+        else [
             ("I/O, not hidden", "unhidden", total(lambda row: row["unhidden_io_ns"] or 0)),
             ("I/O hidden by compute", "hidden", total(lambda row: row["hidden_io_ns"] or 0)),
             (
@@ -412,8 +455,10 @@ def _gaps(report: Report) -> str:
 
 def _sections(report: Report, found: dict[str, Figure], shrink: int) -> list[_Part]:
     parts = []
-    for key, name, drawn, tables in SECTIONS:
-        pieces = [_table(report.table(each), shrink) for each in tables if len(report.table(each))]
+    trains = bool(len(report.table("steps")))
+    for key, name, drawn, tables in SECTIONS if trains else _without_training():
+        found_tables = [_named_table(report, each) for each in tables]
+        pieces = [_table(table, shrink) for table in found_tables if len(table)]
         plots = [_figure(found[each], shrink) for each in drawn if each in found]
         # The short table of categories comes before its plots; the others after.
         pieces = pieces + plots if key == "calls-section" else plots + pieces
@@ -424,6 +469,21 @@ def _sections(report: Report, found: dict[str, Figure], shrink: int) -> list[_Pa
         if any(pieces):
             parts.append(_Part(key, name, "\n".join(pieces)))
     return parts
+
+
+def _without_training() -> list[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
+    """Files, processes and programs first; nothing computes, so that nothing overlaps."""
+    by_key = {
+        key: (key, RENAMED.get(key, name), drawn, tables) for key, name, drawn, tables in SECTIONS
+    }
+    keys = (*WITHOUT_TRAINING, *(key for key in by_key if key not in WITHOUT_TRAINING))
+    return [by_key[key] for key in keys]
+
+
+def _named_table(report: Report, name: str) -> Table:
+    if name != "process_tree":
+        return report.table(name)
+    return tree_table(report.table("processes").dicts())
 
 
 def _chains(report: Report) -> str:

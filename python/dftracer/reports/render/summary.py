@@ -8,9 +8,11 @@ from typing import Any
 from dftracer._format import amount, counted, duration, percent, rate, size
 from dftracer._layout import Column, name_column, table, wrap
 from dftracer._names import shorten
+from dftracer.reports.bounds import bound
 from dftracer.reports.dataloader_workers import starts, waits
 from dftracer.reports.model import Report
 from dftracer.reports.schema import LIFE_PARTS
+from dftracer.reports.tree import branch, walk
 from dftracer.trace.runs import when_text
 
 Row = dict[str, Any]
@@ -77,6 +79,9 @@ def _head(report: Report) -> list[tuple[str, str]]:
     if facts["clock"]:
         lines += [("clock", part) for part in facts["clock"].split("; ")]
     training = _training(report)
+    told = bound(report.tables)
+    if told is not None:
+        lines.append(("bound by", told[1]))
     if facts["bound_by"] and not training:
         lines.append(("time", facts["bound_by"]))
     lines += training
@@ -253,7 +258,10 @@ Section = tuple[str, Sequence[Column], list[tuple[str, ...]]]
 
 
 def _sections(report: Report) -> list[Section]:
+    alone = [] if len(report.steps) else _programs(report)
     return [
+        ("Programs, by busy time", PROGRAMS, alone),
+        ("Processes", TREE, _tree(report) if alone else []),
         ("Categories", LAYERS, _layers(report)),
         ("Calls, by time", CALLS, _calls(report)),
         ("Time of training processes", BREAKDOWN, _breakdown(report)),
@@ -270,6 +278,73 @@ def _more(rows: list[tuple[str, ...]], whole: int) -> list[tuple[str, ...]]:
     if whole > TOP:
         rows.append((f"… and {whole - TOP:,} more",))
     return rows
+
+
+PROGRAMS = (
+    name_column("program"),
+    Column("processes"),
+    Column("wall", rank=1),
+    Column("CPU"),
+    Column("I/O"),
+    Column("waiting", rank=2),
+    Column("read", rank=3),
+    Column("written", rank=3),
+)
+
+
+def _programs(report: Report) -> list[tuple[str, ...]]:
+    """Of a run with several processes, which no training explains."""
+    if len(report.processes) < 2:
+        return []
+    rows: list[tuple[str, ...]] = []
+    for row in report.programs.dicts()[:TOP]:
+        rows.append(
+            (
+                row["program"],
+                f"{row['processes']:,}",
+                duration(row["wall_ns"]),
+                "" if row["cpu_ns"] is None else duration(row["cpu_ns"]),
+                duration(row["io_ns"]),
+                duration(row["wait_ns"]),
+                amount(row["read_bytes"]),
+                amount(row["write_bytes"]),
+            )
+        )
+    return _more(rows, len(report.programs))
+
+
+TREE = (
+    name_column("command"),
+    Column("pid", rank=3),
+    Column("wall"),
+    Column("CPU"),
+    Column("I/O"),
+    Column("waiting", rank=1),
+    Column("asleep", rank=2),
+)
+TREE_WIDTH = 60
+
+
+def _tree(report: Report) -> list[tuple[str, ...]]:
+    """The top of the tree: of each process, the children that lived longest come first."""
+    rows: list[tuple[str, ...]] = []
+    longest = walk(report.processes.dicts(), lambda row: -(row["life_ns"] or 0))
+    for depth, row in longest:
+        if len(rows) == TOP:
+            break
+        command = shorten((row["command"] or "").strip(), TREE_WIDTH, keep_start=True)
+        rows.append(
+            (
+                f"{branch(depth)}{command or '(unknown)'}",
+                str(row["pid"]),
+                duration(row["life_ns"] or 0),
+                "" if row["cpu_ns"] is None else duration(row["cpu_ns"]),
+                duration(row["io_ns"]),
+                duration(row["wait_ns"] or 0),
+                duration(row["idle_ns"] or 0),
+            )
+        )
+    return _more(rows, len(report.processes))
 
 
 LAYERS = (

@@ -4,6 +4,8 @@ select c, n, cat, k.name, case when n < $life then class_of(cat, k.name) end as 
   lower(cat) = 'compute' and k.name = 'backward' as gradients, role,
   coalesce(role in ('read', 'copy', 'collect'), false) as reads,
   coalesce(role in ('write', 'copy', 'collect'), false) as writes,
+  -- Which way I/O goes: what is open at a moment is reading, writing, or neither.
+  case when role in ('read', 'collect') then 'read' when role in ('write', 'copy', 'sync') then 'write' else '' end as way,
   coalesce(role = 'copy', false) as copies, coalesce(first_is_written, false) as first_is_written
 from (
   select c, n, coalesce(w.word, '') || case when c >= $pipe then ' pipe' when c >= $lock then ' lock' else '' end as cat,

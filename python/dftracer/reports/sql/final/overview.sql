@@ -10,7 +10,8 @@ with p as (
     big(coalesce(sum(mapped_bytes), 0)) as mapped_bytes
   from p_moved
 ), t as (
-  select big(coalesce(sum(io_ns), 0)) as io_ns, big(coalesce(sum(compute_ns), 0)) as compute_ns,
+  select big(coalesce(sum(io_ns), 0)) as io_ns, big(coalesce(sum(read_ns), 0)) as reading_ns,
+    big(coalesce(sum(write_ns), 0)) as writing_ns, big(coalesce(sum(compute_ns), 0)) as compute_ns,
     big(coalesce(sum(hidden_io_ns), 0)) as hidden_io_ns
   from p_times
 ), spans as (
@@ -35,5 +36,5 @@ select p.*, job.*, l.*, t.*, told(read_sum, read_unknown) as read_bytes, told(wr
   io_ns - hidden_io_ns as unhidden_io_ns,
   (select big(coalesce(sum(files), 0)) from p_blocks) as traces,
   (select big(coalesce(sum(damaged), 0)) from p_blocks) as damaged,
-  null::varchar as not_traced, null::varchar as bound_by, null::varchar as clock
+  null::varchar as not_traced, null::varchar as bound, null::varchar as bound_by, null::varchar as clock
 from p, m, t, job, l, (select any_ns from open_times where cat is null)

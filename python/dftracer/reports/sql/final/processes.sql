@@ -23,7 +23,7 @@ select n.number as process, p.pid, p.host, p.rank, p.name, p.command, p.events, 
     else 'main'
   end as role,
   parents.number as parent, case when not coalesce(computes, false) and coalesce(feeds, false) then ready_ns end as ready_ns,
-  coalesce(t.io_ns, 0) as io_ns, coalesce(t.compute_ns, 0) as compute_ns, coalesce(t.hidden_io_ns, 0) as hidden_io_ns,
+  coalesce(t.io_ns, 0) as io_ns, l.child_ns as child_wait_ns, l.pipe_ns as pipe_wait_ns, coalesce(t.compute_ns, 0) as compute_ns, coalesce(t.hidden_io_ns, 0) as hidden_io_ns,
   coalesce(t.io_ns - t.hidden_io_ns, 0) as unhidden_io_ns,
   case when t.io_ns > 0 then 100.0 * t.hidden_io_ns / t.io_ns end as overlap_percent,
   told(m.read_bytes, m.read_unknown) as read_bytes, told(m.write_bytes, m.write_unknown) as write_bytes,

@@ -10,7 +10,11 @@ with split as (
     sum(ns) filter (lanes & fetch_bits <> 0
       and lanes & (communication_bits | transfer_bits | checkpoint_bits | compute_bits) = 0) as fetch_ns,
     sum(ns) filter (lanes & io_bits <> 0) as io_ns,
-    sum(ns) filter (lanes & io_bits <> 0 and lanes & compute_bits = 0) as unhidden_io_ns
+    sum(ns) filter (lanes & io_bits <> 0 and lanes & compute_bits = 0) as unhidden_io_ns,
+    sum(ns) filter (lanes & io_bits <> 0
+      and lanes & (communication_bits | transfer_bits | checkpoint_bits | compute_bits | fetch_bits) = 0) as loose_io_ns,
+    sum(ns) filter (lanes & write_bits <> 0 and lanes & read_bits = 0
+      and lanes & (communication_bits | transfer_bits | checkpoint_bits | compute_bits | fetch_bits) = 0) as loose_write_ns
   from sweep s, masks where kind = 1 and pass = 0 group by all
 ), collected as (
   -- Garbage collections of the thread that trains, in the step in which they began.
@@ -26,5 +30,6 @@ select w.process, w.epoch, w.step, w.start as start_ns, w.stop - w.start as dur_
   coalesce(backward_ns, 0)::bigint as backward_ns,
   coalesce(transfer_ns, 0)::bigint as transfer_ns, coalesce(communication_ns, 0)::bigint as communication_ns,
   coalesce(checkpoint_ns, 0)::bigint as checkpoint_ns, coalesce(io_ns, 0)::bigint as io_ns,
-  coalesce(unhidden_io_ns, 0)::bigint as unhidden_io_ns, coalesce(gc_ns, 0)::bigint as gc_ns
+  coalesce(unhidden_io_ns, 0)::bigint as unhidden_io_ns, coalesce(loose_io_ns, 0)::bigint as loose_io_ns,
+  coalesce(loose_write_ns, 0)::bigint as loose_write_ns, coalesce(gc_ns, 0)::bigint as gc_ns
 from windows w left join split s using (process, id) left join collected using (process, id)

@@ -4,6 +4,8 @@ select process,
   big(coalesce(sum(ns) filter (lanes & io_bits <> 0), 0)) as io_ns,
   big(coalesce(sum(ns) filter (lanes & compute_bits <> 0), 0)) as compute_ns,
   big(coalesce(sum(ns) filter (lanes & io_bits <> 0 and lanes & compute_bits <> 0), 0)) as hidden_io_ns,
+  big(coalesce(sum(ns) filter (lanes & read_bits <> 0), 0)) as read_ns,
+  big(coalesce(sum(ns) filter (lanes & write_bits <> 0 and lanes & read_bits = 0), 0)) as write_ns,
   big(coalesce(sum(ns) filter (lanes & lock_bits <> 0 and lanes & io_bits = 0), 0)) as lock_ns,
   big(coalesce(sum(ns) filter (lanes & child_bits <> 0 and lanes & (io_bits | lock_bits | work_bits) = 0), 0)) as child_ns,
   big(coalesce(sum(ns) filter (lanes & pipe_bits <> 0
