@@ -95,7 +95,7 @@ def test_starting_workers_is_not_slow_data(tmp_path: Path) -> None:
     assert found["worker-start"]["concerns_ns"] == 5000 * US
     assert "1 start of 4 workers" in str(found["worker-start"]["evidence"])
     assert "persistent_workers is off" not in str(found["worker-start"]["evidence"])
-    assert "waiting for workers to start 33 %" in "\n".join(summarise(report)[:4])
+    assert "waiting for workers to start 33 %" in "\n".join(summarise(report)[:6])
 
 
 def test_workers_that_are_started_for_every_epoch(tmp_path: Path) -> None:

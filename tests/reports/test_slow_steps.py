@@ -146,7 +146,7 @@ def test_too_few_workers(tmp_path: Path) -> None:
     row = next(row for row in waits(report).values() if row["cause"] == "too few workers")
     assert row["chain"].endswith("; all 2 workers were busy")
     (finding,) = [row for row in report.findings if row["rule"] == "waiting-for-data"]
-    assert ": 19 of them with too few workers (" in finding["title"]
+    assert ": 19 of them with too few workers that were decoding (" in finding["title"]
     assert "num_workers" in finding["advice"]
 
 

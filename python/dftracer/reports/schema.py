@@ -643,6 +643,8 @@ concerns_ns int time that it concerns; None for lost events
 share float share of `base`
 advice text what to try
 base text the time that the share refers to
+sure text measured, or estimated if the time follows from averages or proportions
+files text the files that it concerns most, at most three, one per line; None if there are none
 """,
     ),
 }

@@ -33,6 +33,8 @@ class Case:
     base: str  # what `whole` is: "of the 5.03 s that the job took"
     timed: bool = True  # these are nanoseconds
     advice: str = ""  # in place of the rule's
+    files: tuple[str, ...] = ()  # that it concerns most, costliest first
+    estimated: bool = False  # the time follows from averages or proportions
 
     @property
     def share(self) -> float:
@@ -88,6 +90,16 @@ class Facts:
         every = sum_of(self.calls(lambda call: True), "total_ns")
         return total if every <= io else total * io // every
 
+    def scaled(self) -> bool:
+        """Whether wall() has to scale: then the time of some calls is an estimate."""
+        io = self.overview.get("io_ns") or 0
+        return sum_of(self.calls(lambda call: True), "total_ns") > io
+
+    def places(self, kinds: Collection[str]) -> tuple[str, ...]:
+        """The files on which calls of these kinds took the most time."""
+        rows = [r for r in self.tables["costs"] if r["kind"] in kinds and r["place"] == "file"]
+        return tuple(row["path"] for row in sorted(rows, key=lambda row: -row["total_ns"]))
+
     def place(self, kinds: Collection[str], total: int) -> str:
         """Where calls of these kinds took most of their time: a file or directory, and a line."""
         rows = [row for row in self.tables["costs"] if row["kind"] in kinds]
@@ -133,6 +145,13 @@ class Facts:
             if row["direction"] == direction and row["bytes"] and row["cat"] in io
         ]
 
+    def median_of(self, transfer: Row) -> int:
+        """The median duration of the call that a row of transfers belongs to, rounded up: traces
+        have whole microseconds, and a median below one is 0."""
+        rows = (c for c in self.tables["calls"] if c["cat"] == transfer["cat"])
+        found = next((c["p50_ns"] or 0 for c in rows if c["name"] == transfer["name"]), 0)
+        return int(found) + 1000
+
     def buffered(self, direction: str) -> set[str]:
         """stdio calls whose small transfers only touch a buffer."""
         sums: dict[str, list[int]] = {}
@@ -159,6 +178,8 @@ class Rule:
     shares: tuple[float, float, float]
     advice: str
     floor: int = FLOOR  # nanoseconds that it must concern
+    # Rules that say why: if one of these has at least half of its time, that one comes first.
+    explained_by: tuple[str, ...] = ()
 
 
 def sum_of(rows: list[Row], column: str) -> int:

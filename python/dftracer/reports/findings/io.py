@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dftracer._format import counted, duration, percent, size
+from dftracer._format import counted, duration, percent, rate, size
 from dftracer.reports.findings.facts import (
     IO_FLOOR,
     Case,
@@ -14,6 +14,12 @@ from dftracer.reports.findings.facts import (
 from dftracer.reports.store import SMALL, SYNCS
 
 MANY = 1000  # calls: fewer are not a pattern
+# Storage is slow if transfers of at least SMALL bytes on average move less than this per second.
+# Files of which less was moved than LEAST_MOVED do not tell.
+SLOW_RATE = 50e6
+LEAST_MOVED = 1 << 20
+# Small transfers concern at most so many times what they would take at the median of their call.
+STALL_TIMES = 4
 # What calls do that neither move data nor wait for it.
 METADATA = ("open", "close", "duplicate", "seek", "map", "metadata")
 
@@ -29,15 +35,18 @@ def unhidden_io(facts: Facts) -> Case | None:
     if not unhidden:
         return None
     aside = ", batches aside," if waited else ""
+    files = tuple(file["fname"] for file in facts.tables["files"] if "/" in file["fname"])
+    most = f"; the costliest file of the run is {shown_path(files[0])}" if files else ""
     return Case(
         f"I/O that is not hidden by compute takes {percent(unhidden / max(whole, 1))} of the time "
         "of computing processes",
         f"{counted(len(computing), 'computing process', 'computing processes')} spent "
         f"{duration(io)} in I/O calls{aside or ','} {duration(unhidden)} of it "
-        f"({percent(unhidden / io)}) while none of their threads computed",
+        f"({percent(unhidden / io)}) while none of their threads computed{most}",
         unhidden,
         whole,
         base=f"of the {duration(whole)} that computing processes took",
+        files=files,
     )
 
 
@@ -59,7 +68,80 @@ def io_bound(facts: Facts) -> Case | None:
         busy,
         facts.busy,
         base=facts.of_busy,
+        files=tuple(file["fname"] for file in facts.tables["files"] if "/" in file["fname"]),
     )
+
+
+def slow_storage(facts: Facts) -> Case | None:
+    """Transfers that are large enough, and slow: of any program, or what one that trains writes."""
+    slow = []
+    for file in facts.tables["files"]:
+        moved = (file["read_bytes"] or 0) + (file["write_bytes"] or 0)
+        if moved < LEAST_MOVED or (file["mean_size"] or 0) < SMALL or file["pattern"] == "mapped":
+            continue
+        if file["pattern"] == "none" or (facts.trains and not file["write_bytes"]):
+            continue
+        spent = file["total_ns"] - _aside(facts, file["fname"])
+        if spent > 0 and moved * 1e9 / spent < SLOW_RATE:
+            slow.append({**file, "spent_ns": spent, "moved": moved})
+    if not slow or not facts.exposed:
+        return None
+    taken, moved = sum_of(slow, "spent_ns"), sum_of(slow, "moved")
+    slow.sort(key=lambda file: (-file["spent_ns"], file["fname"]))
+    most = slow[0]
+    way = "writes" if (most["write_bytes"] or 0) > (most["read_bytes"] or 0) else "reads"
+    time, whole, base = facts.wall(taken), facts.busy, facts.of_busy
+    if facts.trains:
+        # Of the steps alone: a long start-up must not hide what delays each of them.
+        time, whole = min(time, facts.split["loose_io_ns"]), facts.split["dur_ns"]
+        base = f"of the {duration(whole)} that training steps took"
+    return Case(
+        f"{way.capitalize()} of {counted(len(slow), 'file')} run at {rate(moved * 1e9 / taken)}",
+        f"{size(moved)} took {duration(taken)}, {size(most['mean_size'])} per call; most on "
+        f"{shown_path(most['fname'])}: {duration(most['spent_ns'])} at "
+        f"{rate(most['moved'] * 1e9 / most['spent_ns'])}",
+        time,
+        whole,
+        base=base,
+        files=tuple(file["fname"] for file in slow),
+        estimated=facts.scaled(),
+    )
+
+
+def _aside(facts: Facts, path: str) -> int:
+    """Time of calls on a file that move no data, as far as it is among the costliest."""
+    kinds = ("metadata", "sync", "lock")
+    return sum(
+        row["total_ns"]
+        for row in facts.tables["costs"]
+        if row["place"] == "file" and row["path"] == path and row["kind"] in kinds
+    )
+
+
+def reopened_files(facts: Facts) -> Case | None:
+    files = [file for file in facts.tables["files"] if file["opens"] >= MANY]
+    if not files or not facts.exposed:
+        return None
+    taken = sum(_metadata_time(facts, file["fname"]) for file in files)
+    most = max(files, key=lambda file: (_metadata_time(facts, file["fname"]), file["opens"]))
+    return Case(
+        f"{counted(len(files), 'file is', 'files are')} opened again and again",
+        f"{shown_path(most['fname'])} was opened {most['opens']:,} times by "
+        f"{counted(most['processes'] or 0, 'process', 'processes')}; opening, closing and looking "
+        f"at {counted(len(files), 'such file')} took {duration(taken)}",
+        facts.wall(taken),
+        facts.busy,
+        base=facts.of_busy,
+        files=tuple(file["fname"] for file in files),
+        estimated=facts.scaled(),
+    )
+
+
+def _metadata_time(facts: Facts, path: str) -> int:
+    """Of calls that opened, closed or looked at a file, and did not fail."""
+    rows = [r for r in facts.tables["costs"] if r["place"] == "file" and r["path"] == path]
+    times: dict[str, int] = {row["kind"]: row["total_ns"] for row in rows}
+    return max(times.get("metadata", 0) - times.get("failed", 0), 0)
 
 
 def _small(facts: Facts, direction: str) -> Case | None:
@@ -74,6 +156,8 @@ def _small(facts: Facts, direction: str) -> Case | None:
     if count < MANY or count < every / 2 or not facts.exposed:
         return None
     taken, moved = sum_of(small, "total_ns"), sum_of(small, "bytes")
+    # A few calls that take long wait for storage, however much they move.
+    usual = STALL_TIMES * sum(row["count"] * facts.median_of(row) for row in small)
     name = max(small, key=lambda row: row["count"])["name"]
     kinds = [f"small {direction}"]
     if any(row["cat"] == "STDIO" for row in small):
@@ -83,9 +167,11 @@ def _small(facts: Facts, direction: str) -> Case | None:
         f"{counted(count, direction)} of less than {SMALL >> 10} KiB, {size(moved / count)} on "
         f"average, took {duration(taken)} for {size(moved)}; most of them are {name}"
         f"{facts.place(kinds, taken)}",
-        facts.wall(taken),
+        facts.wall(min(taken, usual)),
         facts.busy,
         base=facts.of_busy,
+        files=facts.places(kinds),
+        estimated=facts.scaled() or usual < taken,
     )
 
 
@@ -113,6 +199,8 @@ def rereads(facts: Facts) -> Case | None:
         facts.wall(in_reads * again // read),
         facts.busy,
         base=facts.of_busy,
+        files=tuple(f["fname"] for f in sorted(files, key=lambda f: -f["reread_bytes"])),
+        estimated=True,  # in proportion to bytes
     )
 
 
@@ -123,6 +211,9 @@ def metadata_storm(facts: Facts) -> Case | None:
     if count < MANY or not facts.exposed:
         return None
     taken = sum_of(meta, "total_ns")
+    again = reopened_files(facts)
+    if again is not None and 2 * again.concerns >= facts.wall(taken):
+        return None  # the same calls, with a better name
     top = sorted(meta, key=lambda call: -call["total_ns"])[:3]
     names = ", ".join(f"{c['name']} {c['count']:,} ({duration(c['total_ns'])})" for c in top)
     share = facts.wall(taken) / max(facts.busy, 1)
@@ -134,6 +225,8 @@ def metadata_storm(facts: Facts) -> Case | None:
         facts.wall(taken),
         facts.busy,
         base=facts.of_busy,
+        files=facts.places(["metadata"]),
+        estimated=facts.scaled(),
     )
 
 
@@ -155,6 +248,8 @@ def random_access(facts: Facts) -> Case | None:
         facts.wall(taken),
         facts.busy,
         base=facts.of_busy,
+        files=tuple(f["fname"] for f in sorted(files, key=lambda f: -f["random_ns"])),
+        estimated=facts.scaled(),
     )
 
 
@@ -172,6 +267,8 @@ def failed_calls(facts: Facts) -> Case | None:
         facts.wall(taken),
         facts.busy,
         base=facts.of_busy,
+        files=facts.places(["failed"]),
+        estimated=facts.scaled(),
     )
 
 
@@ -190,6 +287,8 @@ def syncs(facts: Facts) -> Case | None:
         facts.wall(taken),
         facts.busy,
         base=facts.of_busy,
+        files=facts.places(["sync"]),
+        estimated=facts.scaled(),
     )
 
 
@@ -211,8 +310,15 @@ def lock_waits(facts: Facts) -> Case | None:
         taken,
         facts.busy,
         base=facts.of_busy,
+        files=facts.places(["lock"]),
     )
 
+
+# What says more than that I/O takes long.
+PATTERNS = (
+    *("small-reads", "small-writes", "rereads", "metadata-storm", "random-access", "failed-calls"),
+    *("syncs", "slow-storage", "reopened-files"),
+)
 
 RULES = (
     Rule(
@@ -220,13 +326,29 @@ RULES = (
         unhidden_io,
         (0.10, 0.15, 0.30),
         "read ahead in workers or threads, so that I/O and compute overlap",
+        explained_by=(*PATTERNS, "checkpoint-stalls"),
     ),
     Rule(
         "io-bound",
         io_bound,
-        (0.50, 0.70, 0.90),
+        (0.50, 0.70, 2.0),
         "fewer, larger, sequential transfers, several at a time, or faster storage; the tables of "
         "calls and files show which cost most",
+        IO_FLOOR,
+        explained_by=PATTERNS,
+    ),
+    Rule(
+        "slow-storage",
+        slow_storage,
+        (0.10, 0.25, 0.50),
+        "move these files to faster storage (a local disk, memory), or transfer several at a time",
+        IO_FLOOR,
+    ),
+    Rule(
+        "reopened-files",
+        reopened_files,
+        (0.05, 0.10, 0.25),
+        "open the file once and keep it open, or keep its content in memory",
         IO_FLOOR,
     ),
     Rule(
@@ -257,6 +379,7 @@ RULES = (
         (0.05, 0.10, 0.25),
         "pack many small files into few large ones, keep files open, list a directory once",
         IO_FLOOR,
+        explained_by=("failed-calls",),
     ),
     Rule(
         "random-access",

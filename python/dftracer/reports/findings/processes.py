@@ -60,13 +60,18 @@ def slow_worker(facts: Facts) -> Case | None:
     if row is None or not facts.exposed or _only_some_batches(facts, row["process"]):
         return None
     process = facts.processes[row["process"]]
+    numbers = {b["worker_process"]: b["worker"] for b in facts.tables["batches"]}
+    number = numbers.get(row["process"])
+    who = "" if number is None else f"worker {number}, "
     return Case(
         f"One worker takes {row['ratio']:.1f} times as long as the others",
-        f"process {process['pid']} on {process['host'] or '?'} took {duration(row['value'])} per "
-        f"item, the median worker {duration(row['median'])}, for {counted(row['count'], 'item')}",
+        f"{who}process {process['pid']} on {process['host'] or '?'} took "
+        f"{duration(row['value'])} per item, the median worker {duration(row['median'])}, for "
+        f"{counted(row['count'], 'item')}",
         (row["value"] - row["median"]) * row["count"],
         process["life_ns"],
         base=f"of the {duration(process['life_ns'])} that the worker took",
+        estimated=True,  # compared with the median
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dftracer._format import counted, duration, percent
+from dftracer._format import counted, duration, percent, size
 from dftracer.reports.dataloader_workers import at_a_time, waits
 from dftracer.reports.findings.facts import (
     Case,
@@ -61,6 +61,9 @@ CAUSES = {
     ),
 }
 
+# What making a batch consists of.
+MAKING = ("reading", "decoding", "collating")
+
 RESTARTED = "restarted for each pass over the data (persistent_workers is off)"
 
 
@@ -108,9 +111,16 @@ def _late_steps(facts: Facts, late: list[Row], time: tuple[int, int, str]) -> Ca
     for row in top:
         if row["file"] is not None:
             files[row["file"]] = files.get(row["file"], 0) + row["late_ns"]
-    words = CAUSES[order[0]][0]
+    words, advice = CAUSES[order[0]]
+    busy = _busy_with(facts, top) if order[0] == "too few workers" else None
+    if busy is not None:
+        doing, files = busy
+        words += f" that were {CAUSES[doing][0]}"
+        advice = CAUSES[doing][1] if doing == "reading" else advice
     file = max(files, key=lambda name: files[name], default=None)
-    if file is not None and 2 * files[file] >= sum_of(top, "late_ns"):
+    if file is not None and 2 * files[file] >= sum(files.values()) and busy is not None:
+        words += f" {shown_path(file)}"
+    elif file is not None and 2 * files[file] >= sum_of(top, "late_ns"):
         top = [row for row in top if row["file"] == file]
         words += f" {shown_path(file)}"
     each = ", ".join(
@@ -129,8 +139,28 @@ def _late_steps(facts: Facts, late: list[Row], time: tuple[int, int, str]) -> Ca
         waited,
         whole,
         base,
-        advice=CAUSES[order[0]][1],
+        advice=advice,
+        files=tuple(sorted(files, key=lambda name: -files[name])),
     )
+
+
+def _busy_with(facts: Facts, late: list[Row]) -> tuple[str, dict[str, int]] | None:
+    """What workers spent most of the time on in the batches of these steps, and on which files."""
+    keys = {(row["process"], row["loader"], row["pass"], row["batch"]) for row in late}
+    made = [
+        batch
+        for batch in facts.tables["batches"]
+        if (batch["process"], batch["loader"], batch["pass"], batch["batch"]) in keys
+    ]
+    spent = {part: sum(batch[f"{part}_ns"] or 0 for batch in made) for part in MAKING}
+    doing = max(spent, key=lambda part: spent[part])
+    if not spent[doing]:
+        return None
+    files: dict[str, int] = {}
+    for batch in made if doing == "reading" else ():
+        if batch["file"] is not None:
+            files[batch["file"]] = files.get(batch["file"], 0) + (batch["file_ns"] or 0)
+    return doing, files
 
 
 def _first(steps: list[Row], waited: list[int]) -> str:
@@ -199,35 +229,94 @@ def checkpoint_stalls(facts: Facts) -> Case | None:
         return None
     longest = max(calls, key=lambda call: call["max_ns"])
     whole = facts.lifetime(lambda process: process["role"] == "main")
+    written = [file for file in facts.tables["files"] if file["write_bytes"]]
+    written.sort(key=lambda file: (-file["write_bytes"], file["fname"]))
+    most = "".join(
+        f"; the largest file written is {shown_path(file['fname'])}: {size(file['write_bytes'])}"
+        for file in written[:1]
+    )
     return Case(
         "Checkpoints stop the program",
         f"{counted(sum_of(calls, 'count'), 'checkpoint')} took {duration(taken)}; the longest, "
-        f"{longest['name']}, {duration(longest['max_ns'])}",
+        f"{longest['name']}, {duration(longest['max_ns'])}{most}",
         taken,
         whole,
         base=f"of the {duration(whole)} that main processes took",
+        files=tuple(file["fname"] for file in written),
     )
 
 
-def _part_of_steps(column: str, title: str) -> Check:
-    def rule(facts: Facts) -> Case | None:
-        taken, whole = facts.split[column], facts.split["dur_ns"]
-        if not taken:
-            return None
-        steps = facts.tables["steps"]
-        most = max(steps, key=lambda step: step[column])
-        base = f"of the {duration(whole)} that training steps took"
-        return Case(
-            f"{title} {percent(taken / whole)} {base}",
-            f"{duration(taken)} in {counted(len(steps), 'step')}; the median step has "
-            f"{duration(median([s[column] for s in steps]))}, "
-            f"step {most['step']} of epoch {most['epoch']} {duration(most[column])}",
-            taken,
-            whole,
-            base=base,
-        )
+def garbage_collection(facts: Facts) -> Case | None:
+    steps = facts.tables["steps"]
+    taken, whole = facts.split["gc_ns"], facts.split["dur_ns"]
+    if not taken:
+        return None
+    base = f"of the {duration(whole)} that training steps took"
+    most = max(steps, key=lambda step: step["gc_ns"])
+    return Case(
+        f"Garbage collection takes {percent(taken / whole)} {base}",
+        f"{duration(taken)} in {sum(step['gc_ns'] > 0 for step in steps):,} of "
+        f"{counted(len(steps), 'step')}, on the training thread; the most, {_step(most)}, "
+        f"{duration(most['gc_ns'])}",
+        taken,
+        whole,
+        base,
+    )
 
-    return rule
+
+def evaluation(facts: Facts) -> Case | None:
+    epochs = facts.tables["epochs"]
+    taken = sum_of(epochs, "evaluation_ns")
+    whole = taken + facts.split["dur_ns"]
+    if not taken:
+        return None
+    passes = [row for row in facts.tables["slow_steps"] if row["cause"] == "evaluation"]
+    base = f"of the {duration(whole)} that training steps and evaluation took"
+    longest = max(passes, key=lambda row: row["late_ns"], default=None)
+    worst = f"; the longest: {longest['chain']}" if longest else ""
+    return Case(
+        f"Evaluation takes {percent(taken / whole)} {base}",
+        f"{duration(taken)} in {counted(len(passes) or len(epochs), 'pass', 'passes')} over the "
+        f"validation set, {duration(facts.split['dur_ns'])} in "
+        f"{counted(len(facts.tables['steps']), 'step')} of training{worst}",
+        taken,
+        whole,
+        base,
+    )
+
+
+def _step(step: Row) -> str:
+    epoch = f" of epoch {step['epoch']}" if step["epoch"] is not None else ""
+    return f"step {step['step']}{epoch}"
+
+
+def unattributed(facts: Facts) -> Case | None:
+    """Without I/O calls and garbage collections between regions, which are traced."""
+    steps = facts.tables["steps"]
+    known = [min(step["loose_io_ns"] + step["gc_ns"], step["unattributed_ns"]) for step in steps]
+    rest = [{**step, "rest": step["unattributed_ns"] - k} for step, k in zip(steps, known)]
+    return _parts(facts, rest, "rest", "Untraced work takes")
+
+
+def _part_of_steps(column: str, title: str) -> Check:
+    return lambda facts: _parts(facts, facts.tables["steps"], column, title)
+
+
+def _parts(facts: Facts, steps: list[Row], column: str, title: str) -> Case | None:
+    taken, whole = sum_of(steps, column), facts.split["dur_ns"]
+    if not taken:
+        return None
+    most = max(steps, key=lambda step: step[column])
+    base = f"of the {duration(whole)} that training steps took"
+    return Case(
+        f"{title} {percent(taken / whole)} {base}",
+        f"{duration(taken)} in {counted(len(steps), 'step')}; the median step has "
+        f"{duration(median([s[column] for s in steps]))}, "
+        f"step {most['step']} of epoch {most['epoch']} {duration(most[column])}",
+        taken,
+        whole,
+        base=base,
+    )
 
 
 def _communication(facts: Facts) -> Case | None:
@@ -266,6 +355,7 @@ def uneven_steps(facts: Facts) -> Case | None:
         extra,
         whole,
         base=f"of the {duration(whole)} that all steps but the first took{without}",
+        estimated=True,  # compared with the median
     )
 
 
@@ -289,6 +379,7 @@ RULES = (
         (0.10, 0.15, 0.30),
         "more DataLoader workers (num_workers, prefetch_factor, persistent_workers), cheaper "
         "decoding, or data closer to the node; the findings about I/O show which",
+        explained_by=("slow-worker",),
     ),
     Rule(
         "worker-start",
@@ -309,6 +400,7 @@ RULES = (
         (0.25, 0.35, 0.50),
         "larger batches per rank, gradient accumulation, overlap with the backward pass, or find "
         "the rank that the others wait for",
+        explained_by=("unbalanced-rank",),
     ),
     Rule(
         "transfers",
@@ -318,14 +410,28 @@ RULES = (
     ),
     Rule(
         "unattributed",
-        _part_of_steps("unattributed_ns", "Untraced work takes"),
+        unattributed,
         (0.30, 2.0, 2.0),
         "annotate the code between the regions, or profile it",
+    ),
+    Rule(
+        "garbage-collection",
+        garbage_collection,
+        (0.05, 0.10, 0.25),
+        "fewer Python objects, gc.freeze() before training, or gc.disable() and a collection "
+        "between epochs",
+    ),
+    Rule(
+        "evaluation",
+        evaluation,
+        (0.25, 0.35, 0.50),
+        "evaluate less often, on a part of the validation set, or with larger batches",
     ),
     Rule(
         "uneven-steps",
         uneven_steps,
         (0.10, 0.20, 0.40),
         "look at these steps in the timeline: checkpoints, logging, a new shard, a full page cache",
+        explained_by=("checkpoint-stalls", "garbage-collection", "evaluation"),
     ),
 )

@@ -285,13 +285,23 @@ def _findings(report: Report) -> str:
             facts.append(f"<span>{escaped(percent(share))} {escaped(base)}</span>")
         cards.append(
             f'<li class="finding {severity}"><div class="about"><h3>{prose(row["title"])}</h3>'
-            f'<p class="evidence">{prose(_sentence(row["evidence"]))}</p>'
+            f'<p class="evidence">{prose(_sentence(row["evidence"]))}</p>{_files(row["files"])}'
             f'<p><span class="try">Try</span> {prose(_sentence(row["advice"]))}</p></div>'
             f'<div class="weight"><span class="severity">{severity}</span>'
             f'<span class="concerns">{" ".join(facts)}</span>'
+            f'<span class="rule">{escaped(row["sure"] or "measured")}</span>'
             f'<span class="rule">rule: {escaped(row["rule"])}</span></div></li>'
         )
     return f'<ol class="findings">{"".join(cards)}</ol>'
+
+
+def _files(names: str | None) -> str:
+    """The files that a finding concerns most, if the list says more than its evidence."""
+    every = (names or "").split("\n")
+    if len(every) < 2:
+        return ""
+    items = "".join(f"<li><bdi>{breakable(escaped(name))}</bdi></li>" for name in every)
+    return f'<ul class="traces">{items}</ul>'
 
 
 def _sentence(words: object) -> str:

@@ -249,7 +249,8 @@ def _findings(report: Report, style: Callable[[str, str], str], width: int) -> l
         grave = "bold" if row["severity"] == "high" else "plain"
         for line in wrap(row["title"], width, f"{row['severity']:<7}", " " * 7):
             lines.append(style(line, grave))
-        for words in (row["evidence"], f"try: {row['advice']}"):
+        sure = " (estimated)" if row["sure"] == "estimated" else ""
+        for words in (f"{row['evidence']}{sure}", f"try: {row['advice']}"):
             lines += wrap(words, width, " " * 7, " " * 7)
     return lines
 
