@@ -267,6 +267,10 @@ bench-torch: bootstrap-bench install-wheel ## … what tracing costs PyTorch: an
 	@$(BIN)/python benchmarks/torch_collectives.py
 	@$(BIN)/python benchmarks/torch_training.py
 
+.PHONY: bench-diagnosis
+bench-diagnosis: bootstrap-bench package ## … what reports name first of programs with a known cause of slowness
+	@$(BIN)/python benchmarks/diagnosis.py $(DIAGNOSIS_ARGS)
+
 .PHONY: wheel
 wheel: bootstrap-build ## Build a wheel into dist/
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \

@@ -125,7 +125,7 @@ class Facts:
         if not self.trains:
             return True
         waited = self.split["fetch_ns"] - sum(waits(self.starts).values())
-        fetch = waited / self.split["dur_ns"]
+        fetch = (waited + self.split["loose_io_ns"]) / self.split["dur_ns"]
         computing = [p for p in self.processes if p["compute_ns"]]
         life = self.lifetime(lambda process: process["compute_ns"])
         unhidden = sum(p["unhidden_io_ns"] for p in computing) / life if life > 0 else 0.0
