@@ -379,7 +379,7 @@ RULES = (
         (0.10, 0.15, 0.30),
         "more DataLoader workers (num_workers, prefetch_factor, persistent_workers), cheaper "
         "decoding, or data closer to the node; the findings about I/O show which",
-        explained_by=("slow-worker",),
+        explained_by=("slow-worker", "unbalanced-rank"),
     ),
     Rule(
         "worker-start",
