@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -213,6 +214,15 @@ def test_forked_workers(
     assert {key[0] for key in lineage.batches} > {lineage.parent}
     started = lineage.main.named("start_workers")
     assert {event["args"]["workers"] for event in started} == {2, 3}
+    # With the settings of their loader, as predictions want them.
+    settings = [event["args"] for event in started]
+    assert {args["prefetch"] for args in settings} == {2, 4}
+    for name in ("persistent", "in_order", "pins"):
+        assert {args[name] for args in settings} == {False, True}, name
+    assert {args["cpus"] for args in settings} == {len(os.sched_getaffinity(0))}
+    used = [args["cpu_us"] for args in settings]
+    assert used == sorted(used)
+    assert used[0] > 0
     keys = {(event["args"]["loader"], event["args"]["pass"]) for event in started}
     assert len(keys) == len(started)
     assert keys <= set(lineage.truth)

@@ -16,6 +16,7 @@ import inspect
 import os
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -220,6 +221,22 @@ def _instrument_workers(patches: Patches, progress: Progress, workers: Any) -> N
 # ---- The process that iterates -------------------------------------------------------------------
 
 
+def _settings(loader: Any, mine: Pass) -> dict[str, Any]:
+    """What a prediction of other settings has to know, see docs/howto/whatif.md."""
+    _, number, passed = mine.key
+    return {
+        "loader": number,
+        "pass": passed,
+        "workers": mine.workers,
+        "prefetch": getattr(loader, "prefetch_factor", None) or 0,
+        "persistent": bool(getattr(loader, "persistent_workers", False)),
+        "in_order": bool(mine.in_order),
+        "pins": mine.pins,
+        "cpus": len(os.sched_getaffinity(0)),
+        "cpu_us": time.process_time_ns() // 1000,
+    }
+
+
 def _instrument_iterators(patches: Patches, progress: Progress, loaders: Any, workers: Any) -> None:
     last: type = workers._IterableDatasetStopIteration
     arrivals = _Arrivals.by_queue
@@ -247,8 +264,7 @@ def _instrument_iterators(patches: Patches, progress: Progress, loaders: Any, wo
                 original(self, loader, *args, **kwargs)
             finally:
                 here.starting = before
-                _, number, passed = mine.key
-                region.end({"loader": number, "pass": passed, "workers": mine.workers})
+                region.end(_settings(loader, mine))
 
         return __init__
 
