@@ -51,6 +51,7 @@ class Loader:
     pid: int = 100
     host: str = "node1"
     loader: int = 0
+    settings: dict[str, object] | None = None  # recorded in place of those it has
     main: Program = field(init=False)
     made: list[Program] = field(default_factory=list)
 
@@ -70,22 +71,24 @@ class Loader:
         self.main.now += 1_500
         return self
 
-    def write(self, directory: Path) -> Loader:
+    def write(self, directory: Path, **facts: int) -> Loader:
+        """facts: of the end records of workers."""
         self.main.write(directory)
         for worker in self.made:
-            worker.write(directory)
+            worker.write(directory, **facts)
         return self
 
     def _start_workers(self, number: int) -> None:
         main = self.main
-        main.span(
-            "dataloader",
-            "start_workers",
-            400,
-            loader=self.loader,
-            workers=self.workers,
-            **{"pass": number},
-        )
+        settings = {
+            "prefetch": self.prefetch,
+            "persistent": self.persistent,
+            "in_order": self.in_order,
+            "pins": self.pin > 0,
+        }
+        told = {"loader": self.loader, "pass": number, "workers": self.workers}
+        told |= settings if self.settings is None else self.settings
+        main.span("dataloader", "start_workers", 400, **told)
         first = self.pid + 1 + len(self.made)
         for worker in range(self.workers):
             program = Program(pid=first + worker, ppid=self.pid, host=self.host, begin=main.now)

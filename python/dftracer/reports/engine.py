@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dftracer._format import counted, size
-from dftracer.reports import call_sites, findings, slow_steps
+from dftracer.reports import call_sites, findings, slow_steps, whatif
 from dftracer.reports.bounds import bound, bound_by
 from dftracer.reports.clocks import apart, compare
 from dftracer.reports.model import SCHEMAS, Report, Table
@@ -42,6 +42,7 @@ def make_report(
         damage = _joined(store.damages)
     call_sites.add(tables, lines)
     tables = _after(tables, "breakdown", Table(SCHEMAS["slow_steps"], late))
+    tables = _after(tables, "slow_steps", Table(SCHEMAS["whatif"], whatif.find(tables)))
     programs = by_program(tables["processes"].dicts())
     tables = _after(tables, "processes", Table(SCHEMAS["programs"], programs))
     _say_what_is_missing(tables)

@@ -338,6 +338,41 @@ exposed_ns int the part that the process waited for: these add up to the time in
 hidden_percent float hidden_ns / total_ns
 """,
     ),
+    "whatif": (
+        'step and job times that are predicted for other settings, see "What if"',
+        """
+process int its number in `processes`
+rank int rank of the process
+change text measured, unchanged (the recorded run, predicted), or what would be different
+step_ns int mean time of a step
+step_low_ns int lower end of its 95 % interval
+step_high_ns int upper end of it
+measured_ns int mean time of a step in the recorded run
+change_percent float step_ns compared with measured_ns
+job_ns int time of the job, if every training process gains as this one
+job_low_ns int lower end of its 95 % interval
+job_high_ns int upper end of it
+note text what the prediction assumes, or why there is none
+""",
+    ),
+    "worker_starts": (
+        "one row per start of the workers of a DataLoader",
+        """
+process int the process that started them
+rank int rank of the process
+loader int number of the loader in that process
+pass int number of the pass over the loader
+start_ns int when starting them began
+dur_ns int until all were started
+workers int num_workers
+prefetch int prefetch_factor; None, as the following, if the trace does not contain it
+persistent bool persistent_workers
+in_order bool whether batches are handed over in order
+pins bool whether batches are copied into pinned memory
+cpus int cores that the process may use
+cpu_ns int CPU time that the process had used by then
+""",
+    ),
     "batches": (
         "one row per batch of a DataLoader; requires `dftracer run --torch`",
         """

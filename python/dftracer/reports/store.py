@@ -44,8 +44,8 @@ BY_PROCESS = (
 )
 FINALS = (
     *("overview", "runs", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
-    *("steps", "breakdown", "input_overlap", "batches", "batch_files", "timeline", "heat"),
-    *("files", "directories", "costs", "stores", "store_caches", "pipes"),
+    *("steps", "breakdown", "input_overlap", "worker_starts", "batches", "batch_files", "timeline"),
+    *("heat", "files", "directories", "costs", "stores", "store_caches", "pipes"),
     *("stragglers", "collectives", "arrivals", "torch_ops"),
 )
 # Tables that several of these are made from.

@@ -27,6 +27,7 @@ VERBS = {
     "Analyze": {
         "info": "show what trace files contain",
         "report": "show where the time went and what to try",
+        "whatif": "predict steps with more workers, faster reads and other settings",
         "stats": "count calls, time and bytes by name, process and file",
         "query": "query a trace with SQL",
         "view": "open traces in the Perfetto UI in the browser, offline",

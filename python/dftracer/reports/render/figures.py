@@ -326,9 +326,9 @@ Builder = Callable[[Report], "Figure | None"]
 
 def builders() -> list[Builder]:
     """In the order of the page. Imported here because each of them imports this module."""
-    from dftracer.reports.render.plots import io, processes, slow_steps, training
+    from dftracer.reports.render.plots import io, processes, slow_steps, training, whatif
 
-    return [*training.PLOTS, *slow_steps.PLOTS, *io.PLOTS, *processes.PLOTS]
+    return [*training.PLOTS, *slow_steps.PLOTS, *whatif.PLOTS, *io.PLOTS, *processes.PLOTS]
 
 
 def figures(report: Report) -> dict[str, Figure]:

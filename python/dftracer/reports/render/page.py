@@ -58,9 +58,10 @@ COLOURS = {
 
 # Sections: key, title, figures, and tables without a figure.
 SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("training", "Training", ("epochs", "steps"), ("breakdown",)),
+    ("training", "Training", ("epochs", "steps"), ("breakdown", "worker_starts")),
     ("programs-section", "Programs", (), ("programs", "process_tree", "pipes")),
     ("slow-steps", "Slow steps", ("slow_steps", "input_overlap"), ()),
+    ("what-if", "What if", ("whatif",), ()),
     ("overlap-section", "Overlap", ("overlap",), ()),
     ("time", "Over time", ("timeline", "heat"), ()),
     ("calls-section", "Calls", ("calls", "latencies", "sizes"), ("layers",)),
@@ -90,6 +91,7 @@ CAPTIONS = {
     "arrivals": "Ranks at collectives",
     "collectives": "Collectives",
     "runs": "Runs",
+    "worker_starts": "Starts of DataLoader workers, with their settings",
     "breakdown": "Time of training processes, from start to end",
 }
 

@@ -13,11 +13,16 @@ from dftracer.reports.dataloader_workers import starts, waits
 from dftracer.reports.model import Report
 from dftracer.reports.schema import LIFE_PARTS
 from dftracer.reports.tree import branch, walk
+from dftracer.reports.whatif import gain, signed
 from dftracer.trace.runs import when_text
 
 Row = dict[str, Any]
 TOP = 8
 MOST_CHAINS = 5
+# Percent of the time of steps from which a predicted gain is worth a line.
+LEAST_GAIN = 5.0
+SAME = 2.0  # and by which two do not differ
+SETTINGS = ("num_workers", "prefetch_factor", "persistent_workers")
 # What making a batch consists of.
 WORK = ("reading", "decoding", "collating")
 # How a job was timed, unless by its start and end records.
@@ -49,6 +54,7 @@ def summarise(
     for key, text in _head(report):
         lines += wrap(text, width, f"{key:<10}", " " * 10)
     lines += ["", *_findings(report, style, width), *_slow_steps(report, style, width)]
+    lines += _whatif(report, style, width)
     for title, columns, rows in _sections(report):
         if rows:
             head, *body = table(columns, rows, width - 2)
@@ -181,6 +187,76 @@ def _slow_steps(report: Report, style: Callable[[str, str], str], width: int) ->
     if len(table) > MOST_CHAINS:
         lines.append(f"  … and {len(table) - MOST_CHAINS:,} more")
     return lines
+
+
+WHATIF = (
+    name_column("change", keep_start=True),
+    Column("process", rank=4),
+    Column("step"),
+    Column("95 % interval", rank=2),
+    Column("against measured"),
+    Column("job", rank=1),
+    Column("job, 95 % interval", rank=3),
+)
+
+
+def whatif_cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """Predictions; processes are named if there are several."""
+    several = len({row["process"] for row in rows}) > 1
+
+    def interval(row: Row, what: str) -> str:
+        low, high = row.get(f"{what}_low_ns"), row.get(f"{what}_high_ns")
+        return "" if low is None or high is None else f"{duration(low)} to {duration(high)}"
+
+    def cells(row: Row) -> tuple[str, ...]:
+        rank = f"rank {row['rank']}" if row["rank"] is not None else str(row["process"])
+        change = row.get("change_percent")
+        return (
+            row["change"],
+            rank if several else "",
+            duration(row["step_ns"]),
+            interval(row, "step"),
+            "" if change is None else signed(change),
+            duration(row["job_ns"]),
+            interval(row, "job"),
+        )
+
+    return [cells(row) for row in rows]
+
+
+def whatif_notes(rows: Sequence[Row]) -> list[str]:
+    """What predictions assume, or why there are none, each once."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.get("note"):
+            changes = found.setdefault(row["note"], [])
+            changes += [row["change"]] if row["change"] not in changes else []
+    every = len({row["change"] for row in rows}) - 1
+    return [
+        f"{note[0].upper()}{note[1:]}."
+        if len(changes) == every or len(rows) == 1
+        else f"{', '.join(changes)}: {note}."
+        for note, changes in found.items()
+    ]
+
+
+def _best(rows: Sequence[Row]) -> Row | None:
+    """The least of the changes that gain about the most; one of the settings, if any gains."""
+    settings = [row for row in rows if row["change"].split("=")[0] in SETTINGS]
+    most = min((row["change_percent"] for row in settings or rows), default=0.0)
+    return next((row for row in settings or rows if row["change_percent"] <= most + SAME), None)
+
+
+def _whatif(report: Report, style: Callable[[str, str], str], width: int) -> list[str]:
+    """The change that would gain most, in a line; `dftracer whatif` shows all."""
+    best = _best([row for row in report.whatif if (row["change_percent"] or 0) <= -LEAST_GAIN])
+    if best is None:
+        return []
+    words = (
+        f"{gain([best], best['change'])} (predicted; 95 % interval {duration(best['step_low_ns'])} "
+        f"to {duration(best['step_high_ns'])}); `dftracer whatif` shows other changes"
+    )
+    return ["", style("What if", "bold"), *wrap(words, width, "  ", "    ")]
 
 
 def _io(report: Report, facts: Row) -> str:
