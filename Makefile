@@ -270,6 +270,7 @@ bench-torch: bootstrap-bench install-wheel ## … what tracing costs PyTorch: an
 .PHONY: bench-diagnosis
 bench-diagnosis: bootstrap-bench package ## … what reports name first of programs with a known cause of slowness
 	@$(BIN)/python benchmarks/diagnosis.py $(DIAGNOSIS_ARGS)
+	@$(BIN)/python benchmarks/whatif.py
 
 .PHONY: wheel
 wheel: bootstrap-build ## Build a wheel into dist/
