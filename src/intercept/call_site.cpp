@@ -243,7 +243,7 @@ bool is_at(const Site& site, const PythonPlace& place, const void* caller) {
 
 // The thread's last place: loops make the same call again and again.
 struct LastSite {
-  const Site* site;
+  Site* site;
   FrameTrail trail;
 };
 thread_local constinit LastSite t_last __attribute__((tls_model("initial-exec"))) = {};
@@ -282,6 +282,33 @@ thread_local constinit LastSite t_last __attribute__((tls_model("initial-exec"))
   return python_site(*g_python.load(), caller);
 }
 
+// From another place than the thread's last call. Apart, so that the path of loops needs few registers.
+[[gnu::noinline]] Site* other_python_site(const Python& python, const char* frame,
+                                          const void* caller, const void* native) noexcept {
+  PythonPlace place;
+  FrameTrail trail;
+  if (!find_place(python, frame, place, trail)) return native_site(caller);
+  const std::size_t slot = python_slot(place, native);
+  Site* found = nullptr;
+  for (std::size_t i = 0; i < kNearby && found == nullptr; ++i) {
+    Site* site = g_python_sites[(slot + i) % kPythonSlots].load(std::memory_order_acquire);
+    if (site == nullptr) break;
+    if (is_at(*site, place, native) && is_current(*site, *python.layout)) found = site;
+  }
+  if (found == nullptr && !g_full.load(std::memory_order_relaxed))
+    found = new_python_site(python, place, native, slot);
+  // A signal handler that comes here in between finds nothing to compare with.
+  LastSite& last = t_last;
+  last.trail.length = 0;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (found == nullptr) return nullptr;
+  last.site = found;
+  std::memcpy(last.trail.at, trail.at, sizeof trail.at);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  last.trail.length = trail.length;
+  return found;
+}
+
 }  // namespace
 
 void use_sites(bool wanted) noexcept { g_sites.store(wanted); }
@@ -298,32 +325,12 @@ Site* python_site(const Python& python, const void* caller) noexcept {
   // The interpreter's own calls say nothing that its code does not.
   const auto address = reinterpret_cast<std::uintptr_t>(caller);
   const void* native = address - python.begin < python.end - python.begin ? nullptr : caller;
-  LastSite& last = t_last;
+  const LastSite& last = t_last;
   if (last.trail.length != 0 && last.site->caller == native && follows(layout, frame, last.trail) &&
       is_current(*last.site, layout)) [[likely]] {
-    return const_cast<Site*>(last.site);
+    return last.site;
   }
-  PythonPlace place;
-  FrameTrail trail;
-  if (!find_place(python, frame, place, trail)) return native_site(caller);
-  const std::size_t slot = python_slot(place, native);
-  Site* found = nullptr;
-  for (std::size_t i = 0; i < kNearby && found == nullptr; ++i) {
-    Site* site = g_python_sites[(slot + i) % kPythonSlots].load(std::memory_order_acquire);
-    if (site == nullptr) break;
-    if (is_at(*site, place, native) && is_current(*site, layout)) found = site;
-  }
-  if (found == nullptr && !g_full.load(std::memory_order_relaxed))
-    found = new_python_site(python, place, native, slot);
-  // A signal handler that comes here in between finds nothing to compare with.
-  last.trail.length = 0;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (found == nullptr) return nullptr;
-  last.site = found;
-  std::memcpy(last.trail.at, trail.at, sizeof trail.at);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  last.trail.length = trail.length;
-  return found;
+  return other_python_site(python, frame, caller, native);
 }
 
 Site* native_site(const void* caller) noexcept {

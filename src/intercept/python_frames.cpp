@@ -12,6 +12,8 @@
 namespace dft::intercept {
 namespace {
 
+using namespace in_python;  // NOLINT: the names of the same subject
+
 constexpr std::uint8_t kNone = PythonLayout::kNone;
 
 // Measured with offsetof on each release; tests/python/test_call_sites.py runs those that it finds.
@@ -25,69 +27,15 @@ constexpr PythonLayout kLayouts[] = {
     {15, 72, kNone, 0, 8, 56, 74, 208, 112, 128, 68, 136, 92, 40, 56},
 };
 
-constexpr std::size_t kType = 8;     // PyObject: its type
-constexpr std::size_t kLength = 16;  // str and bytes
-constexpr std::size_t kState = 32;   // str
-constexpr std::size_t kBytes = 32;   // bytes: the first one
-constexpr std::uint8_t kRunsNoCode = 3;
+constexpr std::size_t kType = 8;    // PyObject: its type
+constexpr std::size_t kState = 32;  // str
 constexpr int kDeepest = 64;
 
-template <class T>
-T load(const char* object, std::size_t offset) {
-  T value;
-  std::memcpy(&value, object + offset, sizeof value);
-  return value;
-}
-const char* pointer(const char* object, std::size_t offset) {
-  return load<const char*>(object, offset);
-}
 // Since 3.14, a frame's reference has marks in its lowest bits.
 const char* without_marks(std::uintptr_t reference) {
   constexpr std::uintptr_t kMarks = 7;
   return reinterpret_cast<const char*>(reference & ~kMarks);
 }
-
-bool runs_code(const PythonLayout& layout, const char* frame) {
-  return layout.owner == kNone || load<std::uint8_t>(frame, layout.owner) < kRunsNoCode;
-}
-
-// Where a frame is: the address of its instruction. Where frames have numbers, with the code's own.
-std::uint64_t at_of(const PythonLayout& layout, const char* frame) {
-  if (layout.start != kNone) return load<std::uint64_t>(frame, layout.at);
-  const std::uint64_t number = load<std::uint32_t>(frame, layout.at);
-  return load<std::uint64_t>(frame, layout.code) ^ number << 40;
-}
-
-std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  const auto product = static_cast<unsigned __int128>(a ^ 0xa0761d6478bd642fu) *
-                       static_cast<unsigned __int128>(b ^ 0xe7037ed1a0b428dbu);
-  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
-
-}  // namespace
-
-std::uint64_t identity_of(const PythonLayout& layout, const char* code) noexcept {
-  if (layout.version != kNone) {
-    const auto version = load<std::uint32_t>(code, layout.version);
-    if (version != 0) [[likely]]  // the numbers have not run out
-      return version;
-  }
-  // Strings that a code object owned may be followed by others at their addresses, too: hence some of
-  // what they say. Objects are larger than what is read here.
-  const char* file = pointer(code, layout.file);
-  const char* lines = pointer(code, layout.lines);
-  const auto length = load<std::uint64_t>(file, kLength);
-  const auto tail = load<std::uint64_t>(file, layout.ascii + length - sizeof(std::uint64_t));
-  const auto first = load<std::uint64_t>(lines, kBytes);
-  const std::uint64_t strings =
-      mix(reinterpret_cast<std::uintptr_t>(file) + (length << 48), tail) ^
-      mix(reinterpret_cast<std::uintptr_t>(lines) + (load<std::uint64_t>(lines, kLength) << 48),
-          first);
-  return strings ^ load<std::uint64_t>(code, layout.name) ^
-         static_cast<std::uint64_t>(load<std::uint32_t>(code, layout.line)) << 32;
-}
-
-namespace {
 
 // A str of any width. Its characters are immutable.
 class Text {
@@ -330,23 +278,6 @@ const PythonLayout* layout_of(const char* version) noexcept {
   for (const PythonLayout& layout : kLayouts)
     if (layout.minor == minor) return &layout;
   return nullptr;
-}
-
-const char* innermost_frame(const Python& python) noexcept {
-  const auto* thread = static_cast<const char*>(python.this_thread());
-  if (thread == nullptr) return nullptr;
-  const char* frame = pointer(thread, python.layout->frame);
-  if (python.layout->indirect == kNone || frame == nullptr) return frame;
-  return pointer(frame, python.layout->indirect);
-}
-
-bool follows(const PythonLayout& layout, const char* frame, const FrameTrail& trail) noexcept {
-  for (std::uint32_t i = 0; frame != nullptr; frame = pointer(frame, layout.outer)) {
-    if (!runs_code(layout, frame)) continue;
-    if (at_of(layout, frame) != trail.at[i]) return false;
-    if (++i == trail.length) return true;
-  }
-  return false;
 }
 
 bool find_place(const Python& python, const char* frame, PythonPlace& place,

@@ -1,8 +1,10 @@
 // The Python code that the calling thread runs, read from its frames without the GIL: only the thread
 // itself changes them, and it is in a call. Used by call_site.cpp, on the program's threads.
 #pragma once
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace dft::intercept {
 
@@ -55,17 +57,84 @@ struct FrameTrail {
   std::uint32_t length;  // 0: too long
 };
 
-// The innermost frame; null if the thread runs no Python code.
-const char* innermost_frame(const Python& python) noexcept;
-// From there on. False if there is no code.
+// From this frame on. False if there is no code.
 bool find_place(const Python& python, const char* frame, PythonPlace& place,
                 FrameTrail& trail) noexcept;
+
+// ---- Read at every call, hence inline.
+
+namespace in_python {
+
+inline constexpr std::size_t kLength = 16;  // str and bytes
+inline constexpr std::size_t kBytes = 32;   // bytes: the first one
+inline constexpr std::uint8_t kRunsNoCode = 3;
+
+template <class T>
+inline T load(const char* object, std::size_t offset) {
+  T value;
+  std::memcpy(&value, object + offset, sizeof value);
+  return value;
+}
+inline const char* pointer(const char* object, std::size_t offset) {
+  return load<const char*>(object, offset);
+}
+
+inline bool runs_code(const PythonLayout& layout, const char* frame) {
+  return layout.owner == PythonLayout::kNone ||
+         load<std::uint8_t>(frame, layout.owner) < kRunsNoCode;
+}
+
+// Where a frame is: the address of its instruction. Where frames have numbers, with the code's own.
+inline std::uint64_t at_of(const PythonLayout& layout, const char* frame) {
+  if (layout.start != PythonLayout::kNone) [[likely]]
+    return load<std::uint64_t>(frame, layout.at);
+  const std::uint64_t number = load<std::uint32_t>(frame, layout.at);
+  return load<std::uint64_t>(frame, layout.code) ^ number << 40;
+}
+
+}  // namespace in_python
+
+// The innermost frame; null if the thread runs no Python code.
+inline const char* innermost_frame(const Python& python) noexcept {
+  const auto* thread = static_cast<const char*>(python.this_thread());
+  if (thread == nullptr) return nullptr;
+  const char* frame = in_python::pointer(thread, python.layout->frame);
+  if (python.layout->indirect == PythonLayout::kNone || frame == nullptr) return frame;
+  return in_python::pointer(frame, python.layout->indirect);
+}
+
 // Whether the frames are those of this trail, which is not empty.
-bool follows(const PythonLayout& layout, const char* frame, const FrameTrail& trail) noexcept;
+inline bool follows(const PythonLayout& layout, const char* frame,
+                    const FrameTrail& trail) noexcept {
+  for (std::uint32_t i = 0; frame != nullptr; frame = in_python::pointer(frame, layout.outer)) {
+    if (!in_python::runs_code(layout, frame)) continue;
+    if (in_python::at_of(layout, frame) != trail.at[i]) return false;
+    if (++i == trail.length) return true;
+  }
+  return false;
+}
 
 // Tells code objects that follow each other at one address apart: by their version, or, where they have
-// none, by what they own.
-std::uint64_t identity_of(const PythonLayout& layout, const char* code) noexcept;
+// none, by what they own. Strings may be followed by others at their addresses, too: hence some of what
+// they say. Objects are larger than what is read here.
+inline std::uint64_t identity_of(const PythonLayout& layout, const char* code) noexcept {
+  using in_python::load;
+  if (layout.version != PythonLayout::kNone) [[likely]] {
+    const auto version = load<std::uint32_t>(code, layout.version);
+    if (version != 0) [[likely]]  // the numbers have not run out
+      return version;
+  }
+  const char* file = in_python::pointer(code, layout.file);
+  const char* lines = in_python::pointer(code, layout.lines);
+  const auto length = load<std::uint64_t>(file, in_python::kLength);
+  const auto tail = load<std::uint64_t>(file, layout.ascii + length - sizeof length);
+  return reinterpret_cast<std::uintptr_t>(file) ^
+         std::rotl(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(lines)), 17) ^
+         std::rotl(load<std::uint64_t>(code, layout.name), 31) ^ std::rotl(tail, 7) ^ length << 52 ^
+         std::rotl(load<std::uint64_t>(lines, in_python::kBytes), 43) ^
+         load<std::uint64_t>(lines, in_python::kLength) << 40 ^
+         static_cast<std::uint64_t>(load<std::uint32_t>(code, layout.line)) << 20;
+}
 
 // Whether the thread's innermost frame is what the layout promises. Asks the kernel before each load,
 // which would crash on builds of Python that have other structures.
