@@ -578,7 +578,7 @@ def test_writes_that_wait_for_storage_now_and_then_are_not_small_writes(tmp_path
     program = Program()
     for number in range(2000):
         program.read("/d/a", 8192, 200_000 if number % 200 == 7 else 10, name="write")
-        program.now += 500
+        program.now += 300
     program.write(tmp_path)
     found = findings(tmp_path)["small-writes"]
     # Of 2 s; the median, accurate to 1.6 %, is rounded up by a microsecond.

@@ -285,11 +285,11 @@ def test_evaluation_is_no_part_of_a_step(tmp_path: Path, marked: bool) -> None:
     report = reports.load(tmp_path)
     assert numbers(report) == [(step // 16, step) for step in range(32)]
     assert {step["dur_ns"] for step in report.steps} == {1000 * US}
-    assert rules(report) == {}
+    assert set(rules(report)) == {"evaluation"}  # a quarter of the time, and no slow step
     # Where the program does not mark it, it goes on until the next step begins.
     each = 4010 if marked else 4050
     assert [row["evaluation_ns"] // US for row in report.epochs] == [each, 2 * each]
-    assert re.search(r"plus 12(\.\d)? ms of evaluation", "\n".join(summarise(report)[:3]))
+    assert re.search(r"plus 12(\.\d)? ms of evaluation", "\n".join(summarise(report)))
     closes(report)
 
 

@@ -48,6 +48,7 @@ _LABELS = {
     "fname": "file",
     "dir": "directory",
     "overlap_percent": "overlap",
+    "change": "what changes",
     "change_percent": "change",
     "low_percent": "at least",
     "high_percent": "at most",
