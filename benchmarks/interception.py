@@ -34,6 +34,7 @@ class Interception(Measures):
         "open_and_close",
         "read_loop",
         "read_loop_python",
+        "call_sites",
         "two_threads",
         "start_of_true",
         "many_names",
@@ -77,7 +78,7 @@ class Interception(Measures):
                 made = int(run.figures["events"])
                 if run.events is not None and run.events != made:
                     print(f"{subject}: {run.events} of {made} are in the trace", file=sys.stderr)
-                    whole = whole and subject != "ours"
+                    whole = whole and subject in PEERS
         return whole
 
     def _bursts(self, kind: str, runs_of: list[str] | None = None, **extra: str) -> Runs:
@@ -170,6 +171,36 @@ class Interception(Measures):
 
         runs = self.turns(measure, self.sizes.loop_repeats, seldom=PEERS)
         return [self._loop_row("… from Python (`os.pread`)", 8, runs)]
+
+    def call_sites(self) -> list[Row]:
+        """What finding the caller adds to a call that is recorded anyway."""
+        rows = []
+        for where, program, arguments, count in (
+            ("C", "call_loop", ("read", 0, 0, self.files[0]), "read"),
+            ("Python", "preads", (self.files[0],), "pread64"),
+        ):
+            runs = Runs({"off": [], "on": []})
+            for _ in range(self.sizes.loop_repeats):
+                for switch, kept in (("0", "off"), ("1", "on")):
+                    extra = {"DFTRACER_CALL_SITES": switch}
+                    run = self.bench.run(
+                        "ours", program, self.sizes.reads, *arguments, extra=extra, count=count
+                    )
+                    runs.of[kept].append(run)
+            added = runs.quarter("on", "cpu_ns") - runs.quarter("off", "cpu_ns")
+            middle = runs.median("on", "cpu_ns") - runs.median("off", "cpu_ns")
+            without = f"{runs.quarter('off', 'cpu_ns'):,.0f} ns, recorded without"
+            shown = {"bare": without, "ours": f"+ {added:,.1f} ns (medians {middle:+,.1f})"}
+            rows.append(
+                self.row(
+                    f"the call site of a read from {where}: CPU added on the calling thread",
+                    "≤ 20 ns",
+                    lambda subject, shown=shown: shown.get(subject, MISSING),
+                    self.complete(runs) and added <= 20,
+                    runs,
+                )
+            )
+        return rows
 
     def _loop_row(self, what: str, percent: int, runs: Runs) -> Row:
         def above(subject: str) -> float:
