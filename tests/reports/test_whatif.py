@@ -317,6 +317,9 @@ def test_a_report_has_the_table_and_the_line(tmp_path: Path) -> None:
     assert rows["num_workers=8"] > 0.98 * rows["num_workers=4"]
     words = whatif.gain(report.whatif.dicts(), "num_workers=4")
     assert f"What if\n  {words}" in lines.replace("\n    ", " ")
+    advice = [row["advice"] for row in report.findings if row["rule"] == "waiting-for-data"]
+    (text,) = advice
+    assert text.endswith(f". Predicted with {words}")
     assert 'id="what-if"' in page(report)
     few = load(tmp_path / "few", batches=some_batches(2))
     assert 'id="what-if"' not in page(few)

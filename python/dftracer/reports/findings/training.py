@@ -15,6 +15,7 @@ from dftracer.reports.findings.facts import (
     sum_of,
 )
 from dftracer.reports.slow_steps import LEAST_WAIT
+from dftracer.reports.whatif import best_change, gain
 
 # Causes of slow steps, as the end of "8 of them …", and what to try.
 CAUSES = {
@@ -139,9 +140,15 @@ def _late_steps(facts: Facts, late: list[Row], time: tuple[int, int, str]) -> Ca
         waited,
         whole,
         base,
-        advice=advice,
+        advice=advice + _gain(facts),
         files=tuple(sorted(files, key=lambda name: -files[name])),
     )
+
+
+def _gain(facts: Facts) -> str:
+    """What the best change of the loader's settings would gain, as the end of an advice."""
+    best = best_change(facts.tables["whatif"])
+    return f". Predicted with {gain([best], best['change'])}" if best is not None else ""
 
 
 def _busy_with(facts: Facts, late: list[Row]) -> tuple[str, dict[str, int]] | None:

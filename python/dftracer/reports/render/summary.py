@@ -13,16 +13,12 @@ from dftracer.reports.dataloader_workers import starts, waits
 from dftracer.reports.model import Report
 from dftracer.reports.schema import LIFE_PARTS
 from dftracer.reports.tree import branch, walk
-from dftracer.reports.whatif import gain, signed
+from dftracer.reports.whatif import best_change, gain, signed
 from dftracer.trace.runs import when_text
 
 Row = dict[str, Any]
 TOP = 8
 MOST_CHAINS = 5
-# Percent of the time of steps from which a predicted gain is worth a line.
-LEAST_GAIN = 5.0
-SAME = 2.0  # and by which two do not differ
-SETTINGS = ("num_workers", "prefetch_factor", "persistent_workers")
 # What making a batch consists of.
 WORK = ("reading", "decoding", "collating")
 # How a job was timed, unless by its start and end records.
@@ -240,16 +236,9 @@ def whatif_notes(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _best(rows: Sequence[Row]) -> Row | None:
-    """The least of the changes that gain about the most; one of the settings, if any gains."""
-    settings = [row for row in rows if row["change"].split("=")[0] in SETTINGS]
-    most = min((row["change_percent"] for row in settings or rows), default=0.0)
-    return next((row for row in settings or rows if row["change_percent"] <= most + SAME), None)
-
-
 def _whatif(report: Report, style: Callable[[str, str], str], width: int) -> list[str]:
     """The change that would gain most, in a line; `dftracer whatif` shows all."""
-    best = _best([row for row in report.whatif if (row["change_percent"] or 0) <= -LEAST_GAIN])
+    best = best_change(report.whatif.dicts())
     if best is None:
         return []
     words = (

@@ -22,7 +22,17 @@ from dftracer.reports.whatif.changes import Change, fastest, standard
 from dftracer.reports.whatif.predict import MOST_OFF, Model
 from dftracer.reports.whatif.recorded import LEAST_STEPS, Recorded, Unknown, recorded
 
-__all__ = ["FASTEST", "MEASURED", "UNCHANGED", "Change", "Unknown", "find", "gain", "predict"]
+__all__ = [
+    "FASTEST",
+    "MEASURED",
+    "UNCHANGED",
+    "Change",
+    "Unknown",
+    "best_change",
+    "find",
+    "gain",
+    "predict",
+]
 
 Row = dict[str, Any]
 
@@ -30,6 +40,10 @@ MEASURED = "measured"
 UNCHANGED = str(Change())
 # In place of a rate: that of the fastest tenth of the reads.
 FASTEST = -1.0
+# Percent of the time of steps from which a predicted gain is worth mentioning.
+LEAST_GAIN = 5.0
+SAME = 2.0  # and by which two do not differ
+SETTINGS = ("num_workers", "prefetch_factor", "persistent_workers")
 
 
 def predict(
@@ -77,6 +91,15 @@ def gain(rows: Sequence[Row], change: str, process: int | None = None) -> str:
             steps = f"steps {duration(row['step_ns'])} instead of {duration(row['measured_ns'])}"
             return f"{change}: {steps}, {signed(row['change_percent'])}"
     return ""
+
+
+def best_change(rows: Sequence[Row]) -> Row | None:
+    """The least of the changes that gain about the most; one of the settings, if any gains."""
+    gaining = [row for row in rows if (row["change_percent"] or 0) <= -LEAST_GAIN]
+    settings = [row for row in gaining if row["change"].split("=")[0] in SETTINGS]
+    chosen = settings or gaining
+    most = min((row["change_percent"] for row in chosen), default=0.0)
+    return next((row for row in chosen if row["change_percent"] <= most + SAME), None)
 
 
 def signed(change: float) -> str:
