@@ -139,12 +139,17 @@ void look_for_python(const dl_phdr_info& info, Module& module) {
   Python& python = module.python;
   python.layout = layout_of(reinterpret_cast<const char* (*)()>(version)());
   python.this_thread = reinterpret_cast<void* (*)()>(this_thread);
+  void* is_finalizing = object.function("Py_IsFinalizing");
+  if (is_finalizing == nullptr) is_finalizing = object.function("_Py_IsFinalizing");  // before 3.13
+  python.is_finalizing = reinterpret_cast<int (*)()>(is_finalizing);
   python.code_type = object.variable("PyCode_Type");
   python.text_type = object.variable("PyUnicode_Type");
   python.begin = object.begin;
   python.end = object.end;
-  if (python.layout == nullptr || python.code_type == nullptr || python.text_type == nullptr)
+  if (python.layout == nullptr || is_finalizing == nullptr || python.code_type == nullptr ||
+      python.text_type == nullptr) {
     g_unusable = true;
+  }
 }
 
 int look_at(dl_phdr_info* info, std::size_t, void* data) {

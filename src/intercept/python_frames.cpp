@@ -323,7 +323,7 @@ Fit check_layout(const Python& python) noexcept {
     return read(at, at) && read(at + kType, type) && type == python.text_type;
   };
   const char* frame = static_cast<const char*>(python.this_thread());
-  if (frame == nullptr) return Fit::kNoFrame;
+  if (frame == nullptr || python.is_finalizing() != 0) return Fit::kNoFrame;
   if (!read(frame + layout.frame, frame)) return Fit::kFitsNot;
   if (layout.indirect != kNone && frame != nullptr && !read(frame + layout.indirect, frame))
     return Fit::kFitsNot;

@@ -31,11 +31,12 @@ struct PythonLayout {
 // An interpreter that is loaded into this process.
 struct Python {
   const PythonLayout* layout;
-  void* (
-      *this_thread)();  // PyGILState_GetThisThreadState: null on threads that Python does not know
-  const void* code_type;  // &PyCode_Type
-  const void* text_type;  // &PyUnicode_Type
-  std::uintptr_t begin;   // of the object that holds the interpreter itself
+  // PyGILState_GetThisThreadState: null on threads that Python does not know.
+  void* (*this_thread)();
+  int (*is_finalizing)();  // Py_IsFinalizing
+  const void* code_type;   // &PyCode_Type
+  const void* text_type;   // &PyUnicode_Type
+  std::uintptr_t begin;    // of the object that holds the interpreter itself
   std::uintptr_t end;
 };
 
@@ -94,8 +95,11 @@ inline std::uint64_t at_of(const PythonLayout& layout, const char* frame) {
 
 }  // namespace in_python
 
-// The innermost frame; null if the thread runs no Python code.
+// The innermost frame; null if the thread runs no Python code. An interpreter that ends has freed the
+// frames of daemon threads, which come back from their calls later.
 inline const char* innermost_frame(const Python& python) noexcept {
+  if (python.is_finalizing() != 0) [[unlikely]]
+    return nullptr;
   const auto* thread = static_cast<const char*>(python.this_thread());
   if (thread == nullptr) return nullptr;
   const char* frame = in_python::pointer(thread, python.layout->frame);

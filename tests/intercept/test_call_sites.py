@@ -259,3 +259,25 @@ def test_calls_of_an_extension_module_name_its_library(tmp_path: Path) -> None:
         ("pread", f"{program}:4 <module> @ {library}"),
         ("pread64", f"{program}:5 <module>"),
     }
+
+
+DAEMONS = """
+import os, threading, time
+fd = os.open("data.bin", os.O_RDONLY)
+def loop(depth):
+    if depth:
+        loop(depth - 1)
+    while True:
+        os.pread(fd, 100, 0)
+for _ in range(8):
+    threading.Thread(target=loop, args=(20,), daemon=True).start()
+time.sleep(0.05)
+"""
+
+
+def test_daemon_threads_that_outlive_the_interpreter_do_no_harm(tmp_path: Path) -> None:
+    """Python frees their frames while they are in calls."""
+    (tmp_path / "program.py").write_text(DAEMONS)
+    (tmp_path / "data.bin").write_bytes(b"x" * 100)
+    for number in range(5):
+        dftracer("run", "-q", "-o", f"t{number}", "--", "python", "program.py", cwd=tmp_path)

@@ -23,4 +23,7 @@ ranks = [
     )
     for rank in range(int(count))
 ]
-sys.exit(max(rank.wait() for rank in ranks))
+codes = [rank.wait() for rank in ranks]
+if any(codes):
+    print(f"exit codes of the ranks: {codes}", file=sys.stderr)
+sys.exit(max(codes))

@@ -21,6 +21,8 @@ class Interpreter {
     python_.layout = layout_of(version);
     REQUIRE(python_.layout != nullptr);
     python_.this_thread = []() -> void* { return g_thread; };
+    python_.is_finalizing = [] { return g_ends ? 1 : 0; };
+    g_ends = false;
     python_.code_type = &code_type_;
     python_.text_type = &text_type_;
     g_thread = nullptr;
@@ -95,6 +97,7 @@ class Interpreter {
     put(thread, layout().frame, innermost);
     g_thread = thread;
   }
+  void finalize() { g_ends = true; }
   std::string place() {
     PythonPlace place;
     FrameTrail trail;
@@ -117,6 +120,7 @@ class Interpreter {
     char bytes[16] = {};
   };
   static inline char* g_thread = nullptr;
+  static inline bool g_ends = false;
   std::deque<std::vector<Unit>> memory_;
   Python python_{};
   char* frame_ = nullptr;
@@ -256,6 +260,14 @@ TEST_CASE("a thread without Python has no place") {
   CHECK(fake.place().empty());
   CHECK(check_layout(fake.python()) == Fit::kNoFrame);
   fake.publish();  // a thread that Python knows, outside of any code
+  CHECK(fake.place().empty());
+  CHECK(check_layout(fake.python()) == Fit::kNoFrame);
+}
+
+TEST_CASE("nothing is read of an interpreter that ends") {
+  Interpreter fake("3.11.7");
+  fake.enter(fake.code(fake.text("a.py"), "f", 1), 0);
+  fake.finalize();
   CHECK(fake.place().empty());
   CHECK(check_layout(fake.python()) == Fit::kNoFrame);
 }
