@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 
@@ -102,3 +103,16 @@ def _entries(path: Path, kind: str, suite: str) -> str:
             f"Components: {match[4]}\n{options}"
         )
     return "\n".join(stanzas)
+
+
+def main() -> None:
+    """debian.py HOME SUITE ARCHITECTURE DIRECTORY PACKAGE...: unpacks packages there."""
+    home, suite, architecture, directory, *packages = sys.argv[1:]
+    try:
+        Apt(Path(home), "deb", suite, architecture).unpack(packages, Path(directory))
+    except NoPackages as error:
+        sys.exit(f"debian.py: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -17,30 +17,8 @@ unpack() {
     local architecture=$1 release=$2 directory=$3
     shift 3
     rm -rf "$state" "$directory"
-    mkdir -p "$directory" "$state"/lists/partial "$state"/cache/archives/partial
-    : >"$state/status"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-        "http://deb.debian.org/debian $release main" >"$state/sources.list"
-    cat >"$state/apt.conf" <<CONF
-APT::Architecture "$architecture";
-APT::Architectures { "$architecture"; };
-APT::Sandbox::User "root";
-Dir::State "$state";
-Dir::State::status "$state/status";
-Dir::State::lists "$state/lists";
-Dir::Cache "$state/cache";
-Dir::Etc::sourcelist "$state/sources.list";
-Dir::Etc::sourceparts "/dev/null";
-Debug::NoLocking "1";
-CONF
     echo "aarch64: fetching $* from Debian ($architecture)"
-    APT_CONFIG=$state/apt.conf apt-get update -qq
-    APT_CONFIG=$state/apt.conf apt-get install -y -qq --no-install-recommends --download-only "$@" >"$state/log" || {
-        tail -n 5 "$state/log" >&2
-        return 1
-    }
-    local package
-    for package in "$state"/cache/archives/*.deb; do dpkg -x "$package" "$directory"; done
+    .venv/bin/python tools/debian.py "$state" "$release" "$architecture" "$directory" "$@"
 }
 
 # A static program, so it runs on older releases, too. Before version 8, qemu ignores MADV_WIPEONFORK.
