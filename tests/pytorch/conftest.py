@@ -35,6 +35,7 @@ def run_in(
     *words: str | int | Path,
     env: Mapping[str, str] | None = None,
     enable: bool = True,
+    expect: int | None = 0,
 ) -> runner.Result:
     """Runs a program in a directory, traced into t*.pfw.gz there unless it says otherwise."""
     settings = {"DFTRACER_LOG_FILE": str(directory / "t"), "OMP_NUM_THREADS": "1", **(env or {})}
@@ -45,6 +46,7 @@ def run_in(
         env=settings,
         cwd=directory,
         enable=enable,
+        expect=expect,
         stderr=None,
     )
 

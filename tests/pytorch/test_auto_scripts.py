@@ -72,13 +72,26 @@ def test_workers_that_start_afresh(
     check_plain(tmp_path, perfetto)
 
 
-def torchrun(program: Program, script: Path, env: dict[str, str]) -> str:
+# What a C++ program says that destroys a thread before it has ended: threads of gloo, when a rank
+# leaves. Then torchrun ends the other ranks, too.
+ABORTED = "terminate called without an active exception"
+
+
+def torchrun(program: Program, script: Path, env: dict[str, str], place: Path) -> str:
     words = ("-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1")
-    return program(*words, "--nproc-per-node", 2, script, env=env).stdout
+    words = (*words, "--nproc-per-node", "2", str(script))
+    for _ in range(4):
+        done = program(*words, env=env, expect=None)
+        if ABORTED not in done.stderr:
+            break
+        for left in [*traces.files(place), *traces.spools(place)]:
+            left.unlink(missing_ok=True)
+    assert done.rc == 0, done.stderr
+    return done.stdout
 
 
 def test_two_ranks_with_workers(program: Program, tmp_path: Path, perfetto: Importer) -> None:
-    torchrun(program, EXAMPLES / "training_ddp.py", ON)
+    torchrun(program, EXAMPLES / "training_ddp.py", ON, tmp_path)
     found = traces.read_directory(tmp_path)
     ranks = {trace.meta("PR", "rank")[0]: trace for trace in found if trace.named("forward")}
     assert sorted(ranks) == ["0", "1"]
@@ -109,7 +122,7 @@ def test_two_ranks_with_workers(program: Program, tmp_path: Path, perfetto: Impo
 
 @pytest.mark.long
 def test_profiles_of_two_ranks(program: Program, tmp_path: Path, perfetto: Importer) -> None:
-    out = torchrun(program, PROGRAMS / "ranks.py", ON)
+    out = torchrun(program, PROGRAMS / "ranks.py", ON, tmp_path)
     seen = {rank: int(pid) for rank, pid in re.findall(r"SEEN (\d) (\d+)", out)}
     found = traces.read_directory(tmp_path)
     assert {trace.meta("PR", "rank")[0] for trace in found} == set(seen) == {"0", "1"}
