@@ -10,6 +10,7 @@ import pytest
 from tests.pytorch.conftest import EXAMPLES, PROGRAMS, Program, accepted, counts
 from tests.support import traces
 from tests.support.perfetto_importer import Importer
+from tests.support.run import GLOO_ABORTED
 
 ON = {"DFTRACER_TORCH": "1"}
 PLAIN = EXAMPLES / "training_plain.py"
@@ -72,17 +73,12 @@ def test_workers_that_start_afresh(
     check_plain(tmp_path, perfetto)
 
 
-# What a C++ program says that destroys a thread before it has ended: threads of gloo, when a rank
-# leaves. Then torchrun ends the other ranks, too.
-ABORTED = "terminate called without an active exception"
-
-
 def torchrun(program: Program, script: Path, env: dict[str, str], place: Path) -> str:
     words = ("-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1")
     words = (*words, "--nproc-per-node", "2", str(script))
     for _ in range(4):
         done = program(*words, env=env, expect=None)
-        if ABORTED not in done.stderr:
+        if GLOO_ABORTED not in done.stderr:
             break
         for left in [*traces.files(place), *traces.spools(place)]:
             left.unlink(missing_ok=True)

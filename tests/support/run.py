@@ -16,6 +16,9 @@ KEPT = (
     *("PATH", "HOME", "TMPDIR", "TZ", "QEMU_LD_PREFIX"),
     *("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"),
 )
+# What a C++ program says that destroys a thread before it has ended: threads of gloo, now and then,
+# when a rank leaves. Then torchrun ends the other ranks, too.
+GLOO_ABORTED = "terminate called without an active exception"
 # What starts a program of another machine; `make test-aarch64` sets it where the kernel does not
 # do that by itself.
 EMULATOR = os.environ.get("DFTRACER_TEST_EMULATOR", "").split()
