@@ -19,7 +19,7 @@ __all__ = ["instrument_fsspec_http", "instrument_gcsfs"]
 Call = Callable[..., Any]
 Describe = Callable[[str, str, bool], dict[str, Any]]
 _ATTRIBUTE = "_dftracer"  # of responses
-# Arguments of the span of a request, by its method, its address, and whether it fetches contents.
+# How to describe a request of each session: by method, address, and whether it fetches contents.
 _sessions: weakref.WeakKeyDictionary[Any, Describe] = weakref.WeakKeyDictionary()
 
 
