@@ -111,7 +111,7 @@ OWN = "{}.{}".format(*sys.version_info)
 
 
 @pytest.mark.long(keep=2)
-@pytest.mark.parametrize("version", [OWN, *(v for v in reversed(pythons.VERSIONS) if v != OWN)])
+@pytest.mark.parametrize("version", [OWN, *(v for v in pythons.VERSIONS if v != OWN)])
 def test_every_line_that_calls_is_named(version: str, tmp_path: Path) -> None:
     found = pythons.find(version)
     if found is None and version != OWN:
