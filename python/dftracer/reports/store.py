@@ -360,12 +360,16 @@ class Store:
                 "join tasks using (id) where p.stop > p.moment "
                 f"and thread between {low} and {high}"
             )
-            found, _ = _duckdb.interruptible(
-                self.connection, _reader.sweep, spans, windows, shift=62, gather=0
-            )
-            self.connection.register("swept", Longs(found))
-            self.run("insert into task_sweep select key, lanes, ns from swept where kind = 1")
-            self.connection.unregister("swept")
+            self._sweep_windows("task_sweep", spans, windows)
+
+    def _sweep_windows(self, table: str, spans: Any, windows: Any) -> None:
+        """Adds how long each set of lanes was open in each window."""
+        found, _ = _duckdb.interruptible(
+            self.connection, _reader.sweep, spans, windows, shift=62, gather=0
+        )
+        self.connection.register("swept", Longs(found))
+        self.run(f"insert into {table} select key, lanes, ns from swept where kind = 1")
+        self.connection.unregister("swept")
 
     def _sweep_gaps(self) -> None:
         """Fills `gap_sweep`: what processes did from one collective to the next."""
@@ -391,12 +395,7 @@ class Store:
                 "select process::bigint, id::bigint, before, ts from collectives "
                 f"where before < ts and process between {low} and {high}"
             )
-            found, _ = _duckdb.interruptible(
-                self.connection, _reader.sweep, spans, windows, shift=62, gather=0
-            )
-            self.connection.register("swept", Longs(found))
-            self.run("insert into gap_sweep select key, lanes, ns from swept where kind = 1")
-            self.connection.unregister("swept")
+            self._sweep_windows("gap_sweep", spans, windows)
 
     def tables(self) -> dict[str, list[tuple[Any, ...]]]:
         """The rows of every table of the report that is made by SQL."""
