@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from dftracer._format import amount, duration, percent, rate, size
 from dftracer._layout import Column, name_column
@@ -12,7 +11,6 @@ from dftracer.reports.model import Report
 from dftracer.reports.schema import LIFE_PARTS
 from dftracer.reports.tree import branch, walk
 
-Row = dict[str, Any]
 TOP = 8  # rows of a table
 Section = tuple[str, Sequence[Column], list[tuple[str, ...]]]
 
