@@ -8,7 +8,9 @@
 
 #include "intercept/dlmopen.hpp"
 #include "intercept/elf_object.hpp"
+#include "intercept/import_slots.hpp"
 #include "intercept/intercept.hpp"
+#include "intercept/library_layers.hpp"
 #include "intercept/vfork.hpp"
 #include "intercept/wrapper_list.hpp"
 
@@ -43,48 +45,11 @@ int find_row(const char* symbol) {
   return -1;
 }
 
-#if defined(__x86_64__)
-constexpr unsigned kJumpSlot = R_X86_64_JUMP_SLOT;
-constexpr unsigned kGlobal = R_X86_64_GLOB_DAT;
-constexpr unsigned kPointer = R_X86_64_64;
-#elif defined(__aarch64__)
-constexpr unsigned kJumpSlot = R_AARCH64_JUMP_SLOT;
-constexpr unsigned kGlobal = R_AARCH64_GLOB_DAT;
-constexpr unsigned kPointer = R_AARCH64_ABS64;
-#else
-#error "import tables of this architecture are not known"
-#endif
-
-// RAII: makes the page of a GOT slot that RELRO has protected writable.
-class Writable {
- public:
-  Writable(const Object& object, ElfW(Addr) slot) {
-    if (slot < object.relro_begin || slot >= object.relro_end) return;
-    page_ = slot / sys::page_size() * sys::page_size();
-    open_ = sys::call(SYS_mprotect, page_, sys::page_size(), PROT_READ | PROT_WRITE) == 0;
-    failed_ = !open_;
-  }
-  ~Writable() {
-    if (open_) sys::call(SYS_mprotect, page_, sys::page_size(), PROT_READ);
-  }
-  Writable(const Writable&) = delete;
-  Writable& operator=(const Writable&) = delete;
-  [[nodiscard]] bool failed() const { return failed_; }
-
- private:
-  ElfW(Addr) page_ = 0;
-  bool open_ = false;
-  bool failed_ = false;
-};
-
 // The number of an object's namespace: 0 is the program's own.
 using SpaceNumber = unsigned;
 
-struct Ways {
-  ElfW(Addr) real;  // 0: not looked up yet
-  ElfW(Addr) wrapper;
-};
-Ways ways_of(SpaceNumber space, std::size_t row) {
+// `real` is 0 if it has not been looked up yet.
+Exchange ways_of(SpaceNumber space, std::size_t row) {
   if (space == 0) {
     return {reinterpret_cast<ElfW(Addr)>(g_row_state[row].real.load()),
             reinterpret_cast<ElfW(Addr)>(kWrappers[row].function)};
@@ -93,24 +58,9 @@ Ways ways_of(SpaceNumber space, std::size_t row) {
           reinterpret_cast<ElfW(Addr)>(other_entry(space, row))};
 }
 
-void exchange(const Object& object, ElfW(Addr) slot, const Ways& ways, bool patching) {
-  auto* place = reinterpret_cast<std::atomic<ElfW(Addr)>*>(slot);
-  const ElfW(Addr) now = place->load(std::memory_order_relaxed);
-  if (patching) {
-    // Only a slot bound to the real function, or not yet bound. One bound to anything else belongs
-    // to another interposer.
-    const bool unbound = now >= object.begin && now < object.end;
-    if (now != ways.real && !unbound) return;
-  } else if (now != ways.wrapper) {
-    return;
-  }
-  const Writable open(object, slot);
-  if (!open.failed()) place->store(patching ? ways.wrapper : ways.real, std::memory_order_release);
-}
-
 // What one look at all objects is to do, and what it finds.
 struct PatchWalk {
-  bool patching;
+  Direction direction;
   Which which;
   ElfW(Addr) own;
   ElfW(Addr) kernels;
@@ -119,23 +69,16 @@ struct PatchWalk {
 };
 
 void walk(const Object& object, SpaceNumber space, PatchWalk& what) {
-  for (int table = 0; table < 2; ++table) {
-    for (std::size_t i = 0; object.tables[table] != nullptr && i < object.sizes[table]; ++i) {
-      const ElfW(Rela) & entry = object.tables[table][i];
-      const auto type = static_cast<unsigned>(ELF64_R_TYPE(entry.r_info));
-      if (type != kJumpSlot && type != kGlobal && type != kPointer) continue;
-      const ElfW(Sym) & symbol = object.symbols[ELF64_R_SYM(entry.r_info)];
-      if (symbol.st_shndx != SHN_UNDEF || symbol.st_name == 0 || entry.r_addend != 0) continue;
-      const int row = find_row(object.names + symbol.st_name);
-      if (row < 0) continue;
-      const Ways ways = ways_of(space, static_cast<std::size_t>(row));
-      if (ways.real != 0) {
-        exchange(object, object.base + entry.r_offset, ways, what.patching);
-      } else if (space == 0) {
-        what.unknown.set(static_cast<std::size_t>(row));
-      }
+  each_import(object, [&](const char* name, ElfW(Addr) slot) {
+    const int row = find_row(name);
+    if (row < 0) return;
+    const Exchange ways = ways_of(space, static_cast<std::size_t>(row));
+    if (ways.real != 0) {
+      exchange(object, slot, ways, what.direction);
+    } else if (space == 0) {
+      what.unknown.set(static_cast<std::size_t>(row));
     }
-  }
+  });
 }
 
 void look_at(const Object& object, SpaceNumber space, PatchWalk& what) {
@@ -167,11 +110,11 @@ int visit(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-std::bitset<kRows> each_object(bool patching, Which which) {
+std::bitset<kRows> each_object(Direction direction, Which which) {
   index_rows();
   PatchWalk what{
-      patching, which, reinterpret_cast<ElfW(Addr)>(&g_rows), ::getauxval(AT_SYSINFO_EHDR),
-      false,    {}};
+      direction, which, reinterpret_cast<ElfW(Addr)>(&g_rows), ::getauxval(AT_SYSINFO_EHDR),
+      false,     {}};
   ::dl_iterate_phdr(visit, &what);
   return what.unknown;
 }
@@ -195,7 +138,7 @@ void patch_objects(Which which) noexcept {
     std::bitset<kRows> unknown;
     {
       Locked locked(g_lock);
-      unknown = each_object(true, which);
+      unknown = each_object(Direction::kPatch, which);
       g_patched = true;
     }
     again = false;
@@ -206,7 +149,7 @@ void patch_objects(Which which) noexcept {
 
 void restore_objects() noexcept {
   Locked locked(g_lock);
-  if (g_patched) each_object(false, Which::kAll);
+  if (g_patched) each_object(Direction::kRestore, Which::kAll);
   g_patched = false;
 }
 
@@ -230,13 +173,13 @@ void expect_library(Which which) noexcept {
   }
 }
 
-// With the preload library, only objects that bind to their own libraries first
-// (RTLD_DEEPBIND) escape it.
+// With the preload library, only objects that bind to their own libraries first (RTLD_DEEPBIND)
+// escape it; of the others, only imports of library layers are patched.
 bool can_follow_dlopen(const char* file, int mode) noexcept {
-  if (!may_follow()) return false;
-  if (file == nullptr || (is_preload() && (mode & RTLD_DEEPBIND) == 0)) return false;
+  if (!may_follow() || file == nullptr) return false;
   if (!needs_caller(file)) return true;
-  expect_library(Which::kAll);
+  expect_library_layers();
+  if (!is_preload() || (mode & RTLD_DEEPBIND) != 0) expect_library(Which::kAll);
   return false;
 }
 
@@ -249,9 +192,20 @@ bool can_follow_dlmopen(const char* file) noexcept {
 
 // A program looks up a library's functions by dlsym before it calls them.
 void before_dlsym() noexcept {
-  if (g_stale.load(std::memory_order_relaxed) == Which::kNone || !may_follow()) return;
+  if (!may_follow()) return;
+  patch_expected_layers();
+  if (g_stale.load(std::memory_order_relaxed) == Which::kNone) return;
   SlowPath slow;
   patch_objects(g_stale.exchange(Which::kNone));
+}
+
+bool can_follow_dlsym(void* handle, const char* symbol) noexcept {
+  return handle != RTLD_DEFAULT && handle != RTLD_NEXT && symbol != nullptr && may_follow() &&
+         is_library_call(symbol);
+}
+
+void* followed_dlsym(void* handle, const char* symbol) {
+  return wrapper_for(symbol, real<void*(void*, const char*)>(OwnRow::dlsym)(handle, symbol));
 }
 
 namespace {
@@ -260,6 +214,7 @@ void* followed(void* handle, Which which) {
   if (handle != nullptr) {
     SlowPath slow;
     patch_objects(which);
+    patch_library_layers();
   }
   return handle;
 }
@@ -267,7 +222,9 @@ void* followed(void* handle, Which which) {
 }  // namespace
 
 void* followed_dlopen(const char* file, int mode) {
-  return followed(real<void*(const char*, int)>(OwnRow::dlopen)(file, mode), Which::kAll);
+  const bool escapes = !is_preload() || (mode & RTLD_DEEPBIND) != 0;
+  return followed(real<void*(const char*, int)>(OwnRow::dlopen)(file, mode),
+                  escapes ? Which::kAll : Which::kOthers);
 }
 
 void* followed_dlmopen(long space, const char* file, int mode) {

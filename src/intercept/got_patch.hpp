@@ -25,5 +25,8 @@ void* followed_dlmopen(long space, const char* file, int mode);
 // A library is about to be loaded by a jump to the loader: it is patched at the next dlsym.
 void expect_library(Which which) noexcept;
 void before_dlsym() noexcept;
+// A function of a library layer, looked up by name.
+bool can_follow_dlsym(void* handle, const char* symbol) noexcept;
+void* followed_dlsym(void* handle, const char* symbol);
 
 }  // namespace dft::intercept

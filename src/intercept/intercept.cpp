@@ -9,6 +9,7 @@
 #include "intercept/call_site.hpp"
 #include "intercept/filter.hpp"
 #include "intercept/got_patch.hpp"
+#include "intercept/library_layers.hpp"
 #include "intercept/return_thunk.hpp"
 #include "intercept/vfork.hpp"
 #include "intercept/wrapper_list.hpp"
@@ -101,6 +102,7 @@ void begin() noexcept try {
   choose_way_back();
   watch_categories(!config.disable_posix, !config.disable_stdio);
   patch_objects(unpreloaded());
+  patch_library_layers();
 } catch (...) {
   end();
 }
@@ -109,6 +111,7 @@ void end() noexcept {
   SlowPath slow;
   watch_categories(false, false);
   if (!is_preload()) restore_objects();
+  restore_library_layers();
 }
 
 }  // namespace dft::intercept

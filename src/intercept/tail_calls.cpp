@@ -36,9 +36,12 @@ extern "C" void* DFT_WRAPPER(before_dlmopen)(Lmid_t, const char* file) {
   return reinterpret_cast<void*>(real<void*(Lmid_t, const char*, int)>(Row::dlmopen));
 }
 
-// dlsym uses its return address, too.
-extern "C" void* DFT_WRAPPER(before_dlsym)() {
+// dlsym uses its return address, too, but only for the two handles that mean a search order.
+extern "C" void* DFT_WRAPPER(before_dlsym)(void* handle, const char* symbol) {
   before_dlsym();
+  if constexpr (kIsOwn<Row::dlsym>) {
+    if (can_follow_dlsym(handle, symbol)) return reinterpret_cast<void*>(followed_dlsym);
+  }
   return reinterpret_cast<void*>(real<void*(void*, const char*)>(Row::dlsym));
 }
 
