@@ -43,12 +43,15 @@ bool read_counts(const char* path, IoBytes& out, bool own) {
   sys::close(fd);
   if (n <= 0) return false;
   const std::string_view all(text, static_cast<std::size_t>(n));
+  // Kernels without CONFIG_TASK_IO_ACCOUNTING have only the first two.
+  if (!number_after(all, "\nread_bytes: ", out.storage)) out.storage = 0;
   return number_after(all, "rchar: ", out.read) && number_after(all, "wchar: ", out.written);
 }
 
 void add(IoBytes& to, const IoBytes& more) {
   to.read += more.read;
   to.written += more.written;
+  to.storage += more.storage;
 }
 
 std::uint64_t less(std::uint64_t from, std::uint64_t n) { return from > n ? from - n : 0; }
@@ -64,11 +67,12 @@ int parse_thread(const char* name) {
 Ended* without_ended(int thread, IoBytes& bytes) {
   for (Ended& ended : g_last) {
     if (ended.thread != thread || bytes.read < ended.bytes.read ||
-        bytes.written < ended.bytes.written) {
+        bytes.written < ended.bytes.written || bytes.storage < ended.bytes.storage) {
       continue;
     }
     bytes.read -= ended.bytes.read;
     bytes.written -= ended.bytes.written;
+    bytes.storage -= ended.bytes.storage;
     return &ended;
   }
   return nullptr;
@@ -113,7 +117,8 @@ bool keep_thread_io(bool ended_before) noexcept {
   IoBytes all;
   IoBytes living;
   if (!read_counts("/proc/self/io", all, false) || !living_io(living)) return false;
-  g_ended = {less(all.read, living.read), less(all.written, living.written)};
+  g_ended = {less(all.read, living.read), less(all.written, living.written),
+             less(all.storage, living.storage)};
   return true;
 }
 

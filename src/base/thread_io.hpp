@@ -1,4 +1,4 @@
-// Bytes that the kernel counts as read and written by the threads of this process. The count per
+// Bytes that the kernel counts as read, written and fetched from storage by the threads of this process. The count per
 // process includes reaped children; the counts per thread do not, but disappear with the thread.
 // So each thread hands in its counts when it ends.
 // Called by the session, and by every ending thread once the process may have children.
@@ -10,6 +10,7 @@ namespace dft {
 struct IoBytes {
   std::uint64_t read = 0;
   std::uint64_t written = 0;
+  std::uint64_t storage = 0;  // fetched from storage, by calls and by page faults
 };
 
 // Of all threads, living or ended, and of reaped children. False without /proc.

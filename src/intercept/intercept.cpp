@@ -10,6 +10,7 @@
 #include "intercept/filter.hpp"
 #include "intercept/got_patch.hpp"
 #include "intercept/library_layers.hpp"
+#include "intercept/page_faults.hpp"
 #include "intercept/return_thunk.hpp"
 #include "intercept/vfork.hpp"
 #include "intercept/wrapper_list.hpp"
@@ -101,6 +102,7 @@ void begin() noexcept try {
   use_sites(config.inc_metadata && config.call_sites);
   choose_way_back();
   watch_categories(!config.disable_posix, !config.disable_stdio);
+  begin_page_faults(config.page_faults && config.inc_metadata && !config.disable_posix);
   patch_objects(unpreloaded());
   patch_library_layers();
 } catch (...) {
@@ -110,6 +112,7 @@ void begin() noexcept try {
 void end() noexcept {
   SlowPath slow;
   watch_categories(false, false);
+  end_page_faults();
   if (!is_preload()) restore_objects();
   restore_library_layers();
 }

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include "intercept/mappings.hpp"
+#include "intercept/page_faults.hpp"
 #include "intercept/wrap_macros.hpp"
 
 using namespace dft::intercept;  // NOLINT: as in wrap_table.cpp
@@ -29,8 +30,10 @@ bool is_ring(const File* file) {
     void* result = probe_known<Row::symbol, Category::POSIX>(                                \
         *t, file, file->traced || is_ring(file), fd, call, DFT_AFTER(moves_nothing()),       \
         DFT_NUM(length), DFT_NUM(prot), DFT_NUM(flags), DFT_NUM(offset));                    \
-    if (result != MAP_FAILED && watch(Category::POSIX) != nullptr && file->traced)           \
-      remember_mapping(result, length, file);                                                \
+    if (result != MAP_FAILED && watch(Category::POSIX) != nullptr && file->traced) {         \
+      remember_mapping(result, length, file, static_cast<std::uint64_t>(offset));            \
+      watch_mapping();                                                                       \
+    }                                                                                        \
     return result;                                                                           \
   }
 DFT_MMAP(mmap)
@@ -51,6 +54,7 @@ template <Row row, class Call, class... F>
 
 extern "C" int DFT_WRAPPER(munmap)(void* at, size_t length) {
   const auto call = [&] { return real<int(void*, size_t)>(Row::munmap)(at, length); };
+  if (watch(Category::POSIX) != nullptr) before_unmap(at, length);
   const int result = mapped_call<Row::munmap>(at, call, DFT_NUM(length));
   if (result == 0 && watch(Category::POSIX) != nullptr) forget_mapping(at, length);
   return result;
@@ -61,12 +65,14 @@ extern "C" void* DFT_WRAPPER(mremap)(void* at, size_t old_size, size_t new_size,
     return real<void*(void*, size_t, size_t, int, void*)>(Row::mremap)(at, old_size, new_size,
                                                                        flags, to);
   };
-  File* file = watch(Category::POSIX) != nullptr ? mapped_file(at) : nullptr;
+  MappedRange before;
+  const bool is_file = watch(Category::POSIX) != nullptr && mapping_at(at, before);
   void* result =
       mapped_call<Row::mremap>(at, call, DFT_NUM(old_size), DFT_NUM(new_size), DFT_NUM(flags));
-  if (file != nullptr && result != MAP_FAILED) {
+  if (is_file && result != MAP_FAILED) {
     forget_mapping(at, old_size);
-    remember_mapping(result, new_size, file);
+    const std::uintptr_t skipped = reinterpret_cast<std::uintptr_t>(at) - before.begin;
+    remember_mapping(result, new_size, before.file, before.offset + skipped);
   }
   return result;
 }

@@ -62,7 +62,8 @@ sink::IoTotals measure_totals(const Session& s) {
   return {totals.cpu_us, true,
           sums.calls,    sums.filtered,
           sums.read,     since(moved.read, own_read),
-          sums.written,  since(moved.written, own_written)};
+          sums.written,  since(moved.written, own_written),
+          moved.storage};
 }
 
 // The run's first process prints the summary; the others add their share to its run note.
@@ -159,7 +160,16 @@ void recover_children(const Session& s, RunTotals& totals) {
 
 }  // namespace
 
+// The second time there is room: what was recorded before is in the file.
+void let_observer_finish(const Session& s) {
+  const Observer* observer = g_observer.load();
+  if (observer == nullptr || s.pipeline == nullptr || !observer->closes()) return;
+  write_out(*s.pipeline, Locked(s.pipeline->sink.lock()));
+  [[maybe_unused]] const bool left = observer->closes();
+}
+
 void close(Session& s) {
+  let_observer_finish(s);
   buffer::stop_generation();
   if (s.pipeline == nullptr) return;
   Pipeline& pipeline = *s.pipeline;

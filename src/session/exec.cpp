@@ -11,6 +11,7 @@ void will_exec() noexcept {
   Session* s = g_session.load();
   if (s == nullptr || s->pipeline == nullptr || is_child(*s)) return;
   write_run_note_once(*s);
+  let_observer_finish(*s);
   Locked sink_locked(s->pipeline->sink.lock());
   write_out(*s->pipeline, sink_locked);
   add_totals(s->spool_place, s->first, take_unreported(*s));

@@ -16,9 +16,16 @@ void send_writer_away() {
   if (Pipeline* pipeline = g_pipeline.load()) pipeline->writer.pause();
 }
 
+void bring_writer_back() {
+  if (Pipeline* pipeline = g_pipeline.load()) {
+    const SlowPath slow;
+    pipeline->writer.resume_watch();
+  }
+}
+
 }  // namespace
 
-bool watch_forks() { return ::pthread_atfork(send_writer_away, nullptr, nullptr) == 0; }
+bool watch_forks() { return ::pthread_atfork(send_writer_away, bring_writer_back, nullptr) == 0; }
 
 void write_run_note_once(Session& s) {
   if (s.has_run_note || s.config.disable_io) return;

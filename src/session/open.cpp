@@ -10,6 +10,7 @@
 #include "format/hash.hpp"
 #include "recovery/owner.hpp"
 #include "recovery/recover.hpp"
+#include "session/session.hpp"
 #include "session/state.hpp"
 #include "sink/trace_file.hpp"
 
@@ -175,6 +176,7 @@ void publish(Session& s) {
   // metadata the next.
   if (buffer::ThreadState* t = buffer::this_thread()) buffer::next_ids(*t);
   pipeline.spool.head().next_id.fetch_add(kExtraIds);
+  if (const Observer* observer = g_observer.load()) observer->opened();
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ bool IoMeter::measure(IoBytes& out) const noexcept {
   IoBytes now;
   if (!(by_thread_ ? thread_io(now) : process_io(now))) return false;
   const auto since = [](std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; };
-  out = {since(now.read, before_.read), since(now.written, before_.written)};
+  out = {since(now.read, before_.read), since(now.written, before_.written),
+         since(now.storage, before_.storage)};
   return true;
 }
 

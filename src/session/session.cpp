@@ -21,6 +21,7 @@ namespace dft::session {
 Lock g_lock;
 std::atomic<Session*> g_session{nullptr};
 std::atomic<Pipeline*> g_pipeline{nullptr};
+std::atomic<const Observer*> g_observer{nullptr};
 
 namespace {
 
@@ -206,6 +207,16 @@ void leave_nothing_empty() noexcept {
   Locked locked(g_lock);
   Session* s = g_session.load();
   if (s != nullptr && s->io_is_off) s->leaves_nothing_empty = true;
+}
+
+void observe(const Observer& observer) noexcept { g_observer.store(&observer); }
+
+void watch(const sink::Watch& watch) noexcept {
+  if (Pipeline* pipeline = g_pipeline.load()) pipeline->writer.watch(watch);
+}
+
+void ring_writer() noexcept {
+  if (Pipeline* pipeline = g_pipeline.load()) pipeline->writer.resume_watch();
 }
 
 bool active() noexcept { return buffer::g_on.load(std::memory_order_relaxed); }

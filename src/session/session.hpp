@@ -9,7 +9,8 @@
 
 namespace dft::sink {
 class Writer;
-}
+struct Watch;
+}  // namespace dft::sink
 
 namespace dft::session {
 
@@ -64,6 +65,18 @@ class Alone {
 // The process is about to give up root for this user. What was recorded is written, and the files
 // are the user's from now on, so that the rest can be.
 void will_become(unsigned user) noexcept;
+
+// What another room does at the ends of a trace, with the session locked.
+struct Observer {
+  void (*opened)();  // a trace has begun, also that of a forked child
+  // A trace is about to end. True if records of it did not fit: called again once there is room.
+  bool (*closes)();
+};
+void observe(const Observer& observer) noexcept;
+// Has the writer's thread watch something besides (sink/writer.hpp), while the trace lasts.
+void watch(const sink::Watch& watch) noexcept;
+// Wakes that thread, or starts it.
+void ring_writer() noexcept;
 
 // fclose(stderr) was intercepted, usually at exit: a duplicate is kept for the summary.
 void stderr_closes() noexcept;

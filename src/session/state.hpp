@@ -65,6 +65,7 @@ struct Session {
 extern Lock g_lock;
 extern std::atomic<Session*> g_session;
 extern std::atomic<Pipeline*> g_pipeline;
+extern std::atomic<const struct Observer*> g_observer;  // null: nobody
 
 inline bool is_talkative(const Session& s) { return s.config.log_level <= LogLevel::kInfo; }
 // The process has forked since, and what it has is its parent's.
@@ -77,6 +78,8 @@ inline bool is_child(const Session& s) {
 // close.cpp: drains, ends the file, lets go of the spool, and completes the traces of children that
 // died before this process.
 void close(Session& s);
+// The trace, or this program's part of it, ends: the observer records what it still has.
+void let_observer_finish(const Session& s);
 // The end of the process, as late as the loader allows: what other libraries record while they end
 // is still kept.
 void process_exits();

@@ -35,6 +35,7 @@ struct IoTotals {
   std::uint64_t read_total;
   std::uint64_t write_seen;
   std::uint64_t write_total;
+  std::uint64_t storage_read;  // bytes that came from storage and not from the page cache
 };
 
 class Encoder {

@@ -21,6 +21,9 @@ constexpr unsigned kUnshareFiles = 2;  // CLOSE_RANGE_UNSHARE
 // idle thread exits soon. Polling also spares the program's threads the wake-up system call.
 constexpr long kNapNs = 1'000'000;
 constexpr long kIdleNs = 20'000'000;
+// While it watches something, an idle thread looks this often.
+constexpr long kWatchNapNs = 5'000'000;
+constexpr std::uint32_t kLooksBetweenCounts = 32;
 // This many full chunks end a sleep early: half of those that a spool starts with.
 constexpr std::uint32_t kHurry = 4;
 constexpr int kMostBlocks = 1024;  // per round
@@ -35,7 +38,42 @@ void stand_back() {
     sys::call(SYS_sched_setscheduler, 0, SCHED_BATCH, &none);
 }
 
+// Whether the program's threads have all ended. Its first thread stays as a zombie while others run.
+bool is_last_thread() noexcept {
+  const int tasks = sys::open("/proc/self/task", O_RDONLY | O_DIRECTORY);
+  if (tasks < 0) return false;
+  const int self = sys::thread_id();
+  const int leader = sys::process_id();
+  int others = 0;
+  bool only_leader = true;
+  sys::each_entry(tasks, [&](const char* name) {
+    int number = 0;
+    for (; *name >= '0' && *name <= '9'; ++name) number = number * 10 + (*name - '0');
+    if (number == 0 || number == self) return;
+    ++others;
+    only_leader &= number == leader;
+  });
+  sys::close(tasks);
+  if (others == 0) return true;
+  if (!only_leader) return false;
+  // "pid (name) state", of the first thread.
+  char stat[256];
+  const long got = sys::read_file("/proc/self/stat", stat, sizeof stat);
+  const char* closing = nullptr;
+  for (long i = 0; i + 2 < got; ++i)
+    if (stat[i] == ')') closing = stat + i;
+  return closing != nullptr && (closing[2] == 'Z' || closing[2] == 'X');
+}
+
 }  // namespace
+
+void Writer::watch(const Watch& watch) noexcept {
+  if (watch_.exchange(&watch) != &watch) resume_watch();
+}
+
+void Writer::resume_watch() noexcept {
+  if (watch_.load() != nullptr && !start_if_needed()) ring();
+}
 
 void Writer::notify() noexcept {
   say_what_was_kept();
@@ -165,30 +203,52 @@ void Writer::run() noexcept {
   // A descriptor table of its own, without copies of the program's descriptors: our files never
   // take a number that the program expects to get, and never keep one of its pipes open. Before
   // Linux 5.9 the table stays shared.
-  if (sys::call(SYS_close_range, 0, ~0u, kUnshareFiles) == 0) say_later_on_this_thread();
+  has_own_table_ = sys::call(SYS_close_range, 0, ~0u, kUnshareFiles) == 0;
+  if (has_own_table_) say_later_on_this_thread();
   stand_back();
+  watch_failed_ = false;
   long idle = 0;
   // Work at least once, or a program that forks all the time would never make progress.
   bool worked = false;
   taken_.store(work_.load() - 1);
-  for (;;) {
+  for (std::uint32_t round = 0;; ++round) {
     const std::uint32_t bell = bell_.load();
-    if (stopping_.load()) return;
+    if (stopping_.load()) return end_watch();
+    begin_watch();
+    if (watching_ != nullptr && watching_->look()) work_.fetch_add(1, std::memory_order_seq_cst);
     const bool work =
         work_.load(std::memory_order_acquire) != taken_.load(std::memory_order_relaxed);
+    const bool is_idle = idle >= kIdleNs;
     if (work && !(worked && is_sent_away())) {
       work_off();
       worked = true;
       idle = 0;
-    } else if (is_sent_away() || idle >= kIdleNs) {
+    } else if (is_sent_away() || (is_idle && watching_ == nullptr) ||
+               (is_idle && round % kLooksBetweenCounts == 0 && is_last_thread())) {
       // An idle thread exits: a process whose other threads have ended could otherwise never end.
+      end_watch();
       if (leave()) return;
       continue;
     } else {
       idle += kNapNs;
     }
-    if (!is_sent_away()) sys::futex_wait(&bell_, bell, kNapNs);
+    const long nap = watching_ != nullptr && is_idle ? kWatchNapNs : kNapNs;
+    if (!is_sent_away()) sys::futex_wait(&bell_, bell, nap);
   }
+}
+
+void Writer::begin_watch() noexcept {
+  const Watch* wanted = watch_.load(std::memory_order_acquire);
+  if (wanted == nullptr || watching_ != nullptr || watch_failed_ || is_sent_away()) return;
+  // In a table that it shares, the program would see the descriptors.
+  watch_failed_ = !has_own_table_ || !wanted->begin();
+  if (!watch_failed_) watching_ = wanted;
+}
+
+void Writer::end_watch() noexcept {
+  if (watching_ == nullptr) return;
+  watching_->end();
+  watching_ = nullptr;
 }
 
 void Writer::work_off() noexcept {

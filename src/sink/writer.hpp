@@ -8,6 +8,15 @@
 
 namespace dft::sink {
 
+// What the writer's thread looks at besides, for a room that this one must not include: something
+// that needs descriptors which the program neither sees nor can close. While it watches, an idle
+// thread stays. All three run on that thread, under the restrictions of raw_thread.hpp.
+struct Watch {
+  bool (*begin)() noexcept;  // false: there is nothing that can be watched
+  bool (*look)() noexcept;   // every few milliseconds; true: it has filled a chunk
+  void (*end)() noexcept;
+};
+
 class Writer {
  public:
   // `raw`: code that changes the process's credentials will hold() the writer, so its thread may
@@ -30,10 +39,16 @@ class Writer {
   // that all of its threads must share.
   void hold() noexcept;
   void let_go() noexcept;
+  // Starts the thread, unless it is held, and has it watch from now on.
+  void watch(const Watch& watch) noexcept;
+  // Starts the thread again, after a pause, if it is to watch something.
+  void resume_watch() noexcept;
   [[nodiscard]] bool runs() const noexcept { return state_.load() == WriterState::kRuns; }
 
  private:
   static void main(void* self) noexcept;
+  void begin_watch() noexcept;
+  void end_watch() noexcept;
   void run() noexcept;
   void work_off() noexcept;
   bool start_if_needed() noexcept;
@@ -64,6 +79,11 @@ class Writer {
   std::atomic<std::uint32_t> holds_{0};
   std::atomic<int> thread_{0};  // kernel id of the last thread started
   bool raw_;
+  std::atomic<const Watch*> watch_{nullptr};
+  // On its thread:
+  const Watch* watching_ = nullptr;
+  bool has_own_table_ = false;
+  bool watch_failed_ = false;
 };
 
 }  // namespace dft::sink

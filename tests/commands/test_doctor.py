@@ -196,7 +196,8 @@ def test_permissions_and_what_they_mean(error: int | None, start: str, meaning: 
     assert meaning in check.text
     check = _machine.perf(_machine.Probe(error, 0, killed), "0")
     assert check.text.startswith(start.replace("io_uring_disabled", "perf_event_paranoid"))
-    assert "page faults of mapped files are not recorded" in check.text
+    assert ("page faults on mapped files are recorded" in check.text) == (error == 0)
+    assert "mapped files" in check.text
     assert check.status == "ok"
 
 

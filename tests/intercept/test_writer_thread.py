@@ -105,6 +105,8 @@ OURS = ("_ZN3dft", "_ZNK3dft", "_ZGR", "_GLOBAL_OFFSET_TABLE_", "isal_")
 # What starts the thread runs on the program's.
 STARTING = {
     "writer": ("pthread_",),
+    "page_faults": ("__libc_single_threaded", "__errno_location", "__tls_get_addr"),
+    "mappings": ("__errno_location",),
     "raw_thread": ("dl_iterate_phdr", "gnu_get_libc_version", "__libc_single_threaded",
         "__errno_location"),
 }  # fmt: skip
@@ -113,7 +115,9 @@ STARTING = {
 def test_the_writer_asks_little_of_libc() -> None:
     """A thread that libc does not know of must not use its heap, its locks or its streams."""
     objects = ROOT / "build" / "release" / "src" / "CMakeFiles" / "dftracer_objects.dir"
+    watching = ("page_faults", "fault_rings", "touched_pages", "mappings")
     files = sorted((objects / "sink").glob("*.o"))
+    files += [objects / "intercept" / f"{name}.cpp.o" for name in watching]
     assert len(files) > 10, f"nothing was built in {objects}"
     for file in files:
         listed = subprocess.run(["nm", "-u", file], capture_output=True, text=True, check=True)

@@ -293,6 +293,45 @@ def test_pipes_are_in_no_sum_of_bytes_anywhere(tmp_path: Path) -> None:
     assert sum(sum(one["y"]) for one in bars.views[0].data) == 3
 
 
+def test_what_was_touched_of_a_mapped_file_and_how_long_it_took(tmp_path: Path) -> None:
+    """Two mappings of one file, three runs of page faults; a second file whose use is not known."""
+    program = Program()
+    for file, length in (("/d/a", 40 * MB), ("/d/a", 24 * MB), ("/d/b", MB)):
+        program.span("POSIX", "mmap", 3, file=file, length=length, offset=0, site=None)
+    on: dict[str, Any] = {"file": "/d/a", "offset": 0}
+    slow = {"faults": 60, "major": 50, "major_us": 900_000}
+    program.span("MMAP", "page_faults", 10, **on, last_offset=MB, faults=7)
+    program.span("MMAP", "page_faults", 1_000_000, **on, last_offset=MB, **slow)
+    program.span("MMAP", "page_faults", 10, **on, faults=1, unseen=5)
+    program.span("MMAP", "touched", 0, **on, length=40 * MB, touched=8192, ranges=2)
+    program.span("MMAP", "touched", 0, **on, length=24 * MB, touched=MB, ranges=9)
+    program.write(tmp_path)
+    report = reports.load(tmp_path)
+    assert row(report, "mappings", fname="/d/a") == {
+        "fname": "/d/a",
+        "mapped_bytes": 64 * MB,
+        "touched_bytes": MB + 8192,
+        "ranges": 11,
+        "faults": 68,
+        "major_faults": 50,
+        "unseen": 5,
+        "faulting_ns": 1_000_020 * US,
+        "waited_ns": 900_000 * US,
+    }
+    other = row(report, "mappings", fname="/d/b")
+    assert (other["mapped_bytes"], other["touched_bytes"], other["faults"]) == (MB, None, 0)
+    file = row(report, "files", fname="/d/a")
+    assert (file["touched_bytes"], file["pattern"]) == (MB + 8192, "mapped")
+    assert file["total_ns"] == 6 * US, "page faults are not calls on the file"
+    (overview,) = report.overview
+    assert overview["fault_wait_ns"] == 900_000 * US
+    assert "what was touched of 1.05 MB that 1 file had mapped" in overview["not_traced"]
+    assert overview["bound"] == "reading"
+    (finding,) = [one for one in report.findings if one["rule"] == "cold-page-faults"]
+    assert "900 ms in 50 major page faults, 18 ms each" in finding["evidence"]
+    assert finding["files"].startswith("/d/a")
+
+
 def test_a_mapped_file_has_its_length_and_no_random_pattern(tmp_path: Path) -> None:
     program = Program()
     program.span("POSIX", "mmap", 5, file="/d/a", length=62 * MB, prot=1, flags=1, offset=0)
@@ -307,7 +346,7 @@ def test_a_mapped_file_has_its_length_and_no_random_pattern(tmp_path: Path) -> N
     assert row(report, "calls", name="mmap")["mapped_bytes"] == 62 * MB
     overview = row(report, "overview")
     assert overview["mapped_bytes"] == 62 * MB
-    assert "reads and writes of mapped memory (65 MB of 1 file mapped)" in overview["not_traced"]
+    assert "what was touched of 65 MB that 1 file had mapped into memory" in overview["not_traced"]
     assert "random-access" not in report.findings.column("rule")
     checks = json.loads(dftracer("doctor", "--json", tmp_path, cwd=tmp_path).stdout)["checks"]
     (check,) = [one for one in checks if one["name"] == "mapped"]

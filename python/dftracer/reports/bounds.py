@@ -27,6 +27,7 @@ LEAST_SHOWN = 0.05
 
 ANOTHER = "waiting for another process"
 OUTSIDE = "work outside traced calls"
+FAULTING = "reading mapped files"
 # Parts of the table `breakdown`, and what they mean; the others keep their names.
 PARTS = {
     "unattributed": OUTSIDE,
@@ -79,6 +80,7 @@ def bound_by(overview: Row) -> str | None:
         (overview["io_ns"] or 0, "I/O calls"),
         (overview["lock_ns"] or 0, "waiting for locks"),
         (computing(overview), "compute regions"),
+        (faulting(overview), FAULTING),
         (other(overview), _other_name(overview)),
         (stores, "waiting for object stores"),
         (quiet - stores, _quiet_name(overview)),
@@ -98,10 +100,17 @@ def computing(overview: Row) -> int:
     return max((overview["compute_ns"] or 0) - (overview["hidden_io_ns"] or 0), 0)
 
 
+def faulting(overview: Row) -> int:
+    """Time in which pages of mapped files came from storage, as far as nothing else explains it."""
+    inside = (overview["io_ns"] or 0) + (overview["lock_ns"] or 0) + computing(overview)
+    rest = max((overview["busy_ns"] or 0) - inside, 0)
+    return min(overview["fault_wait_ns"] or 0, rest)
+
+
 def other(overview: Row) -> int:
     """Busy time in none of these."""
     inside = (overview["io_ns"] or 0) + (overview["lock_ns"] or 0) + computing(overview)
-    return max((overview["busy_ns"] or 0) - inside, 0)
+    return max((overview["busy_ns"] or 0) - inside - faulting(overview), 0)
 
 
 def _other_name(overview: Row) -> str:
@@ -190,7 +199,7 @@ def _others(overview: Row) -> tuple[dict[str, int], str]:
     rest, proven = other(overview), (overview["cpu_ns"] or 0) - io - computing(overview)
     on_cpu = rest if proven >= MOSTLY * rest else max(proven, 0)
     parts: dict[str, int] = {}
-    _add(parts, "reading", reading)
+    _add(parts, "reading", reading + faulting(overview))
     _add(parts, "writing", writing)
     _add(parts, "metadata", max(io - reading - writing, 0))
     _add(parts, ANOTHER, overview["lock_ns"] or 0)

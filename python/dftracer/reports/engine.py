@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dftracer.reports.cluster import Cluster
 
 # Categories of intercepted calls, which need no annotation.
-_CALLS = re.compile(r"(POSIX|STDIO)( pipe| lock)?$|STORE$")
+_CALLS = re.compile(r"(POSIX|STDIO)( pipe| lock)?$|STORE$|MMAP$")
 # Name of an io_uring queue in /proc.
 RING = "anon_inode:[io_uring]"
 
@@ -84,11 +84,12 @@ def _joined(damages: Sequence[Damage]) -> Damage:
 def _unseen_bytes(tables: dict[str, Table], facts: dict[str, Any]) -> list[str]:
     """I/O whose bytes cannot be counted."""
     texts = []
-    mapped = sum(1 for file in tables["files"] if file["mapped_bytes"] and "/" in file["fname"])
-    if facts["mapped_bytes"]:
+    unknown_use = [row for row in tables["mappings"] if row["touched_bytes"] is None]
+    if unknown_use:
+        mapped = sum(row["mapped_bytes"] for row in unknown_use)
         texts.append(
-            f"reads and writes of mapped memory ({size(facts['mapped_bytes'])} of "
-            f"{counted(mapped, 'file')} mapped)"
+            f"what was touched of {size(mapped)} that {counted(len(unknown_use), 'file')} had "
+            "mapped into memory"
         )
     rings = any(call["name"] == "io_uring_setup" for call in tables["calls"])
     if rings or any(file["fname"] == RING for file in tables["files"]):

@@ -108,7 +108,7 @@ read_bytes int bytes of files that I/O calls read; None if only calls of unknown
 write_bytes int the same, written
 read_unknown int calls that read a number of bytes that the trace does not contain
 write_unknown int the same, of calls that write
-mapped_bytes int lengths of the mappings of files: accesses to mapped memory are not recorded
+mapped_bytes int lengths of the mappings of files, see the table mappings
 io_ns int time in which at least one I/O call was open, summed over processes
 reading_ns int part of it: a call that reads was open
 writing_ns int part of it: a call that writes or syncs was open, and none that reads
@@ -123,6 +123,7 @@ child_wait_ns int time in which processes waited for their children
 untraced_child_ns int the part of it that no traced child explains
 pipe_wait_ns int time in which processes waited on pipes, sockets and terminals
 store_wait_ns int time in which processes only waited for object stores
+fault_wait_ns int time in page faults that waited for storage, summed over threads
 idle_ns int time in which processes slept or waited for something untraced, as far as known
 cpu_ns int CPU time of all processes; None if some did not record it
 bound text what took the most time, in one word or two, see "What is it bound by"
@@ -467,7 +468,8 @@ read_bytes int bytes read; None if only calls of unknown size read it
 write_bytes int the same, written
 read_unknown int calls that read a number of bytes that the trace does not contain
 write_unknown int the same, of calls that write
-mapped_bytes int lengths of its mappings: accesses to mapped memory are not recorded
+mapped_bytes int lengths of its mappings
+touched_bytes int the part of them that the program touched; None if unknown, see "Mapped files"
 total_ns int sum of the durations of all these calls
 mean_size float bytes per call that moved any
 sequential int transfers that began where the previous one ended, see "Files"
@@ -478,6 +480,20 @@ pattern text sequential, strided, random, mixed, whole (one per pass), mapped, u
 extent_bytes int the highest offset reached
 reread_bytes int bytes read beyond the extent, at known offsets: at least this many were read twice
 processes int processes that used it
+""",
+    ),
+    "mappings": (
+        "one row per file that was mapped into memory, those that were waited for longest first",
+        """
+fname text its path
+mapped_bytes int lengths of its mappings
+touched_bytes int the part of them that was in the page tables at their end; None if unknown
+ranges int runs of adjacent pages in that part
+faults int page faults on it; 0 if none were sampled
+major_faults int of these, such that waited for storage
+unseen int page faults of the process that the kernel could not store, on this or another file
+faulting_ns int sum of the lengths of runs of page faults, from the first to the last of each
+waited_ns int sum of the durations of major faults
 """,
     ),
     "directories": (

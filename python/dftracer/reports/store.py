@@ -32,7 +32,7 @@ PARTIALS = (
     *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
     *("files", "users", "torch_ops", "work", "costs", "sites", "evaluations", "moved"),
     *("batches", "batch_files", "batch_pieces", "fetches", "feeds", "collectives"),
-    *("stores", "pipes"),
+    *("stores", "pipes", "mappings"),
 )
 # Tables of a block from its events to its steps, each made from the previous ones.
 STAGES = ("lanes", "marks", "trainers", "units", "windows")
@@ -45,7 +45,7 @@ BY_PROCESS = (
 FINALS = (
     *("overview", "runs", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
     *("steps", "breakdown", "input_overlap", "worker_starts", "batches", "batch_files", "timeline"),
-    *("heat", "files", "directories", "costs", "stores", "store_caches", "pipes"),
+    *("heat", "files", "mappings", "directories", "costs", "stores", "store_caches", "pipes"),
     *("stragglers", "collectives", "arrivals", "torch_ops"),
 )
 # Tables that several of these are made from.

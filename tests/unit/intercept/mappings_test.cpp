@@ -13,8 +13,8 @@ void* at(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
 TEST_CASE("an address inside a mapped file is the file's, until it is unmapped") {
   File* file = &g_nameless;
   File* other = &g_elsewhere;
-  remember_mapping(at(0x10000), 0x4000, file);
-  remember_mapping(at(0x20000), 0x1000, other);
+  remember_mapping(at(0x10000), 0x4000, file, 0);
+  remember_mapping(at(0x20000), 0x1000, other, 0);
   CHECK(mapped_file(at(0x10000)) == file);
   CHECK(mapped_file(at(0x13fff)) == file);
   CHECK(mapped_file(at(0x14000)) == nullptr);
@@ -25,7 +25,7 @@ TEST_CASE("an address inside a mapped file is the file's, until it is unmapped")
   CHECK(mapped_file(at(0x11800)) == nullptr);
   CHECK(mapped_file(at(0x12000)) == file);
 
-  remember_mapping(at(0x12000), 0x1000, other);  // mapped over
+  remember_mapping(at(0x12000), 0x1000, other, 0);  // mapped over
   CHECK(mapped_file(at(0x12800)) == other);
   CHECK(mapped_file(at(0x13000)) == file);
 

@@ -60,6 +60,13 @@ OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         },
     ),
     (
+        ("--no-page-faults",),
+        {
+            "action": "store_true",
+            "help": "do not record accesses to mapped files (DFTRACER_PAGE_FAULTS=0)",
+        },
+    ),
+    (
         ("--torch",),
         {
             "action": "store_true",
@@ -121,6 +128,7 @@ def settings(
         (args.no_io, "DFTRACER_DISABLE_IO", "1"),
         (args.no_metadata, "DFTRACER_INC_METADATA", "0"),
         (args.no_call_sites, "DFTRACER_CALL_SITES", "0"),
+        (args.no_page_faults, "DFTRACER_PAGE_FAULTS", "0"),
         (args.torch, "DFTRACER_TORCH", "1"),
         (args.no_stores, "DFTRACER_STORES", "0"),
         (args.quiet, "DFTRACER_SUMMARY", "0"),

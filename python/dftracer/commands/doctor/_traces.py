@@ -27,7 +27,10 @@ _UNTRACED = {
     5: "with another C library",
     6: "a Go program, whose runtime makes system calls without libc",
 }
-_COUNTS = ("calls", "filtered", "read_seen", "read_total", "write_seen", "write_total")
+_COUNTS = (
+    *("calls", "filtered", "read_seen", "read_total", "write_seen", "write_total"),
+    "storage_read",
+)
 _ENOUGH = 1_000_000  # bytes: smaller gaps are not reported
 _RING = "anon_inode:[io_uring]"
 
@@ -50,6 +53,8 @@ class Sums:
     untraced: Counter[tuple[str, int]] = field(default_factory=Counter)
     paths: dict[str, str] = field(default_factory=dict)
     mapped: Counter[str] = field(default_factory=Counter)  # bytes, by file
+    told: Counter[str] = field(default_factory=Counter)  # of these, such whose use is known
+    touched: Counter[str] = field(default_factory=Counter)  # and what was used
     rings: int = 0
 
     @property
@@ -157,6 +162,10 @@ def _note(sums: Sums, record: dict[str, Any]) -> None:
     sums.names[(category, name)] += 1
     if name in ("mmap", "mmap64", "io_uring_setup") and category == "POSIX":
         _note_unseen(sums, name, args)
+    if name == "touched" and category == "MMAP":
+        path = sums.paths.get(str(args.get("fhash")), "")
+        sums.told[path] += _number(args.get("length"))
+        sums.touched[path] += _number(args.get("touched"))
     if "untraced" in args:
         program = args.get("file") or sums.paths.get(str(args.get("fhash")), "?")
         sums.untraced[(os.path.basename(str(program)), _number(args["untraced"]))] += 1
@@ -246,24 +255,33 @@ def _unseen(sums: Sums) -> Iterator[Check]:
             "kernel's count (see docs/interception.md)",
         )
     mapped = sum(sums.mapped.values())
-    if mapped:
-        (most, length), *_ = sums.mapped.most_common(1)
-        text = f"{size(mapped)} of {counted(len(sums.mapped), 'file')} were mapped into memory"
-        if mapped > _ENOUGH:
-            yield warn(
-                "mapped",
-                f"{text}: reads and writes there are not recorded. The largest is {most} "
-                f"({size(length)})",
-            )
-        else:
-            yield ok("mapped", text)
+    if not mapped:
+        return
+    text = f"{size(mapped)} of {counted(len(sums.mapped), 'file')} were mapped into memory"
+    unknown = _unknown_use(sums)
+    if sums.told:
+        text += f", {size(sum(sums.touched.values()))} of it touched"
+    if sum(unknown.values()) > _ENOUGH:
+        (most, length), *_ = unknown.most_common(1)
+        yield warn(
+            "mapped",
+            f"{text}; what was touched of {size(sum(unknown.values()))} is not known, most of it "
+            f"of {most} ({size(length)})",
+        )
+    else:
+        yield ok("mapped", text)
+
+
+def _unknown_use(sums: Sums) -> Counter[str]:
+    """Bytes of mappings of which the trace does not say what was touched, by file."""
+    return sums.mapped - sums.told
 
 
 def _gap(sums: Sums) -> Iterator[Check]:
     unseen = []
     if sums.rings:
         unseen.append("io_uring")
-    if sum(sums.mapped.values()) > _ENOUGH:
+    if sum(_unknown_use(sums).values()) > _ENOUGH:
         unseen.append("mapped memory")
     for what, verb in (("read", "read"), ("write", "written")):
         seen, total = sums.counts[f"{what}_seen"], sums.counts[f"{what}_total"]

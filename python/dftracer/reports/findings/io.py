@@ -20,6 +20,8 @@ SLOW_RATE = 50e6
 LEAST_MOVED = 1 << 20
 # Small transfers concern at most so many times what they would take at the median of their call.
 STALL_TIMES = 4
+# Major page faults on a file: fewer are not a pattern.
+FEW_FAULTS = 20
 # What calls do that neither move data nor wait for it.
 METADATA = ("open", "close", "duplicate", "seek", "map", "metadata")
 
@@ -115,6 +117,35 @@ def _aside(facts: Facts, path: str) -> int:
         row["total_ns"]
         for row in facts.tables["costs"]
         if row["place"] == "file" and row["path"] == path and row["kind"] in kinds
+    )
+
+
+def cold_page_faults(facts: Facts) -> Case | None:
+    """Pages of mapped files that were read from storage one by one."""
+    cold = [row for row in facts.tables["mappings"] if row["major_faults"] >= FEW_FAULTS]
+    if not cold or not facts.exposed:
+        return None
+    waited = sum_of(cold, "waited_ns")
+    faults = sum_of(cold, "major_faults")
+    most = max(cold, key=lambda row: (row["waited_ns"], row["fname"]))
+    touched = most["touched_bytes"]
+    told = ""
+    if touched is not None and most["ranges"]:
+        told = (
+            f", {size(touched)} of {size(most['mapped_bytes'])} in "
+            f"{counted(most['ranges'], 'piece')}"
+        )
+    lines = [row for row in facts.tables["lines"] if "mmap" in (row["callee"] or "")]
+    by = f"; mapped by {shown_path(lines[0]['place'])}" if lines else ""
+    return Case(
+        f"Page faults on mapped files wait for storage {counted(faults, 'time')}",
+        f"{duration(waited)} in {counted(faults, 'major page fault')}, "
+        f"{duration(waited / faults)} each; most on {shown_path(most['fname'])}: "
+        f"{duration(most['waited_ns'])}{told}{by}",
+        waited,
+        facts.busy,
+        base=facts.of_busy,
+        files=tuple(row["fname"] for row in cold),
     )
 
 
@@ -342,6 +373,14 @@ RULES = (
         slow_storage,
         (0.10, 0.25, 0.50),
         "move these files to faster storage (a local disk, memory), or transfer several at a time",
+        IO_FLOOR,
+    ),
+    Rule(
+        "cold-page-faults",
+        cold_page_faults,
+        (0.05, 0.15, 0.40),
+        "read the file in order, or ahead of use (madvise MADV_WILLNEED, or reading it once); with "
+        "scattered accesses, MADV_RANDOM avoids fetching neighbors that are not needed",
         IO_FLOOR,
     ),
     Rule(

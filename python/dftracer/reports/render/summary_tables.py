@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dftracer._format import amount, duration, percent, rate, size
 from dftracer._layout import Column, name_column
@@ -250,10 +251,18 @@ def _files(report: Report) -> list[tuple[str, ...]]:
                 amount(file["read_bytes"], file["read_unknown"]),
                 amount(file["write_bytes"], file["write_unknown"]),
                 size(file["mean_size"]) if file["mean_size"] else "",
-                f"mapped {size(file['mapped_bytes'])}" if file["mapped_bytes"] else file["pattern"],
+                _access(file),
             )
         )
     return _more(rows, len(report.files))
+
+
+def _access(file: dict[str, Any]) -> str:
+    if not file["mapped_bytes"]:
+        return str(file["pattern"])
+    touched = file["touched_bytes"]
+    told = f", touched {size(touched)}" if touched is not None else ""
+    return f"mapped {size(file['mapped_bytes'])}{told}"
 
 
 LINES = (

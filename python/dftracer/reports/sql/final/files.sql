@@ -10,16 +10,18 @@ with f as (
     big(sum(unplaced)) as unplaced, big(sum(random_ns)) as random_ns,
     max(extent) as extent_bytes, max(read_extent) as read_extent, big(sum(read_placed)) as read_placed
   from p_files group by fname
+), t as (
+  select fname, big(sum(touched_bytes)) as touched_bytes from p_mappings group by fname having sum(mappings) > 0
 ), u as (
   select fname, big(sum(processes)) as processes from p_users group by fname
 )
 select fname, opens, reads, writes, metadata, told(read_bytes, read_unknown) as read_bytes,
-  told(write_bytes, write_unknown) as write_bytes, read_unknown, write_unknown, mapped_bytes, total_ns,
+  told(write_bytes, write_unknown) as write_bytes, read_unknown, write_unknown, mapped_bytes, touched_bytes, total_ns,
   case when moved > 0 then (read_bytes::double + write_bytes) / moved end as mean_size,
   sequential, strided, random, random_ns,
   case
     when no_file(fname) then 'none'
-    when mapped_bytes > read_bytes::double + write_bytes then 'mapped'
+    when greatest(coalesce(touched_bytes, mapped_bytes), 1) > read_bytes::double + write_bytes and mapped_bytes > 0 then 'mapped'
     when reads + writes = 0 then 'none'
     when unplaced > greatest(sequential + strided + random, opens) then 'unknown'
     when sequential + strided + random = 0 then 'whole'
@@ -31,5 +33,5 @@ select fname, opens, reads, writes, metadata, told(read_bytes, read_unknown) as 
   extent_bytes,
   case when read_placed > read_extent then read_placed - read_extent else 0 end as reread_bytes,
   processes
-from f left join u using (fname)
+from f left join u using (fname) left join t using (fname)
 order by no_file(fname), total_ns desc, fname

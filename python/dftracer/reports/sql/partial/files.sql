@@ -10,7 +10,8 @@ with calls as (
     sum(dur) filter (access = 3) as random_ns, max(reached) as extent,
     sum(read_bytes) filter (reached is not null) as read_placed,
     max(reached) filter (read_bytes is not null) as read_extent
-  from e where f is not null and n not in (select n from kinds where copies) group by all
+  from e where f is not null and n not in (select n from kinds where copies)
+    and c not in (select code from cats where word = 'MMAP') group by all
   union all by name
   select f, c, n, reads as copied, count(*) as calls, count(*) filter (read_bytes > 0 or write_bytes > 0) as moved,
     count(*) filter (read_bytes is null and write_bytes is null) as untold,
