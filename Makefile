@@ -43,7 +43,7 @@ say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench foreign cpython pythons trainers stores dlio aarch64 docs wheels)
+BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench foreign bytes cpython pythons trainers stores dlio aarch64 docs wheels)
 .PHONY: $(BOOTSTRAPS)
 $(BOOTSTRAPS): bootstrap-%:
 	@tools/bootstrap.sh $*
@@ -87,7 +87,7 @@ comma := ,
 test: bootstrap-test build test-unit test-python ## Build, and test every capability in ten minutes
 	$(call say,all tests passed)
 
-# Servers, and other programs' own suites, have targets of their own: test-foreign, test-trainers, test-stores, test-dlio,
+# Servers, and other programs' own suites, have targets of their own: test-foreign, test-bytes, test-trainers, test-stores, test-dlio,
 # test-cpython and test-pythons install packages and together take longer than CI allows.
 MORE_TESTS := test-asan test-tsan fuzz test-long
 .PHONY: test-all
@@ -128,6 +128,11 @@ test-stores: bootstrap-stores stage package ## Object stores: boto3, s3fs, fsspe
 test-foreign: bootstrap-foreign stage package ## PostgreSQL, redis, fio and stress-ng, bare and traced
 	$(call say,PostgreSQL$(comma) redis$(comma) fio and stress-ng$(comma) bare and traced)
 	@$(PYTEST) $(PYTEST_ARGS) tests/foreign/slow
+
+.PHONY: test-bytes
+test-bytes: bootstrap-bytes stage package ## Bytes that other programs and libraries move, against the sizes of their files
+	$(call say,bytes of other programs)
+	@$(PYTEST) $(PYTEST_ARGS) tests/bytes
 
 .PHONY: test-cpython
 test-cpython: bootstrap-cpython stage ## CPython's own tests, bare and traced: no new failure

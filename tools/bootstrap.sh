@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prepares a machine for one level of work: build, demo (make demo), test (make test, make check), bench,
-# foreign (make test-foreign), cpython (make test-cpython), pythons (make test-pythons),
+# foreign (make test-foreign), bytes (make test-bytes), cpython (make test-cpython), pythons (make test-pythons),
 # trainers (make test-trainers), stores (make test-stores), dlio (make test-dlio),
 # aarch64 (make test-aarch64), docs (make docs), wheels (make wheels).
 # System packages come from apt where that is permitted, Python packages (the dependency groups of
@@ -22,10 +22,11 @@ case $level in
     wheels) group=wheels optional_group= ;;
     demo) group=demo ;;
     test | bench | foreign | cpython | pythons | dlio | aarch64) group=test ;;
+    bytes) group=test optional_group=bytes ;;
     trainers) group=test optional_group=trainers ;;
     stores) group=test optional_group=stores ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|demo|test|bench|foreign|cpython|pythons|trainers|stores|dlio|aarch64|docs|wheels]" >&2
+        echo "usage: tools/bootstrap.sh [build|demo|test|bench|foreign|bytes|cpython|pythons|trainers|stores|dlio|aarch64|docs|wheels]" >&2
         exit 2
         ;;
 esac
@@ -114,6 +115,13 @@ find_missing() {
         # The server is in the package of tools, under another name; that package starts no daemon.
         have_command redis-server || have_command redis-check-rdb || optional+=(redis-tools)
         have_postgres || optional+=(postgresql)
+    fi
+    if [[ $level == bytes ]]; then
+        have_command fio || optional+=(fio)
+        have_command rsync || optional+=(rsync)
+        have_command curl || optional+=(curl)
+        have_command rustc || optional+=(rustc)
+        have_command go || optional+=(golang-go)
     fi
     if [[ $level == aarch64 ]]; then
         have_command aarch64-linux-gnu-g++ || required+=(g++-aarch64-linux-gnu)

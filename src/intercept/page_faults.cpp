@@ -388,7 +388,10 @@ bool is_single_threaded() {
 
 // Mappings below this size are not worth a wake-up of another thread.
 constexpr std::size_t kWorthAsking = std::size_t{1} << 20;
-constexpr long kPatienceNs = 2'000'000;
+// How long a call that unmaps waits for the answer, which usually takes 0.1 ms: per MiB that it
+// unmaps, and at most.
+constexpr long kPatienceNs = 1'000'000;
+constexpr long kMostPatienceNs = 30'000'000;
 constexpr long kPatienceAtBeginNs = 20'000'000;
 constexpr long kPatienceAtEndNs = 50'000'000;
 
@@ -500,7 +503,9 @@ void before_unmap(const void* at, std::size_t length) noexcept {
   range.offset += begin - range.begin;
   range.begin = begin;
   const SlowPath slow;
-  record_touched(range, kPatienceNs);
+  const auto size = static_cast<long>((range.end - range.begin) >> 20);
+  record_touched(range,
+                 size < kMostPatienceNs / kPatienceNs ? size * kPatienceNs : kMostPatienceNs);
 }
 
 }  // namespace dft::intercept
