@@ -316,7 +316,7 @@ def test_what_was_touched_of_a_mapped_file_and_how_long_it_took(tmp_path: Path) 
         "major_faults": 50,
         "unseen": 5,
         "faulting_ns": 1_000_020 * US,
-        "waited_ns": 900_000 * US,
+        "major_ns": 900_000 * US,
     }
     other = row(report, "mappings", fname="/d/b")
     assert (other["mapped_bytes"], other["touched_bytes"], other["faults"]) == (MB, None, 0)

@@ -493,7 +493,7 @@ faults int page faults on it; 0 if none were sampled
 major_faults int of these, such that waited for storage
 unseen int page faults of the process that the kernel could not store, on this or another file
 faulting_ns int sum of the lengths of runs of page faults, from the first to the last of each
-waited_ns int sum of the durations of major faults
+major_ns int sum of the durations of major faults
 """,
     ),
     "directories": (

@@ -125,9 +125,9 @@ def cold_page_faults(facts: Facts) -> Case | None:
     cold = [row for row in facts.tables["mappings"] if row["major_faults"] >= FEW_FAULTS]
     if not cold or not facts.exposed:
         return None
-    waited = sum_of(cold, "waited_ns")
+    waited = sum_of(cold, "major_ns")
     faults = sum_of(cold, "major_faults")
-    most = max(cold, key=lambda row: (row["waited_ns"], row["fname"]))
+    most = max(cold, key=lambda row: (row["major_ns"], row["fname"]))
     touched = most["touched_bytes"]
     told = ""
     if touched is not None and most["ranges"]:
@@ -141,7 +141,7 @@ def cold_page_faults(facts: Facts) -> Case | None:
         f"Page faults on mapped files wait for storage {counted(faults, 'time')}",
         f"{duration(waited)} in {counted(faults, 'major page fault')}, "
         f"{duration(waited / faults)} each; most on {shown_path(most['fname'])}: "
-        f"{duration(most['waited_ns'])}{told}{by}",
+        f"{duration(most['major_ns'])}{told}{by}",
         waited,
         facts.busy,
         base=facts.of_busy,

@@ -57,6 +57,8 @@ _LABELS = {
     "median_late_ns": "late by, median",
     "longest_ns": "latest",
     "waited_ns": "waited for others",
+    "faulting_ns": "in runs of page faults",
+    "major_ns": "in major faults",
     "given_ns": "others waited",
     "net_ns": "net per step",
     "reason_ns": "more time in it",

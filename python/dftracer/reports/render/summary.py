@@ -88,6 +88,7 @@ def _head(report: Report) -> list[tuple[str, str]]:
     lines += _input(report)
     if facts["io_ns"] or facts["read_bytes"] != 0 or facts["write_bytes"] != 0:
         lines.append(("I/O", _io(report, facts)))
+    lines += _mapped(report)
     lines += _stores(report)
     lines += [("untraced", part) for part in (facts["not_traced"] or "").split("; ") if part]
     return lines
@@ -266,6 +267,25 @@ def _io(report: Report, facts: Row) -> str:
             "hidden by compute"
         )
     return text
+
+
+def _mapped(report: Report) -> list[tuple[str, str]]:
+    """Files that were mapped into memory, and what was touched of them; no line without."""
+    rows = report.mappings.dicts()
+    if not rows:
+        return []
+    text = f"{size(sum(row['mapped_bytes'] for row in rows))} of {counted(len(rows), 'file')}"
+    told = [row["touched_bytes"] for row in rows if row["touched_bytes"] is not None]
+    if told:
+        text += f", touched {size(sum(told))}"
+    faults = sum(row["faults"] for row in rows)
+    if faults:
+        text += f", {counted(faults, 'page fault')}"
+    major = sum(row["major_faults"] for row in rows)
+    if major:
+        waited = duration(sum(row["major_ns"] for row in rows))
+        text += f", {major:,} of them waited {waited} for storage"
+    return [("mapped", text)]
 
 
 UPLOADS = ("PutObject", "UploadPart")

@@ -36,6 +36,6 @@ select p.*, job.*, l.*, t.*, told(read_sum, read_unknown) as read_bytes, told(wr
   io_ns - hidden_io_ns as unhidden_io_ns,
   (select big(coalesce(sum(files), 0)) from p_blocks) as traces,
   (select big(coalesce(sum(damaged), 0)) from p_blocks) as damaged,
-  (select big(coalesce(sum(waited_ns), 0)) from p_mappings) as fault_wait_ns,
+  (select big(coalesce(sum(major_ns), 0)) from p_mappings) as fault_wait_ns,
   null::varchar as not_traced, null::varchar as bound, null::varchar as bound_by, null::varchar as clock
 from p, m, t, job, l, (select any_ns from open_times where cat is null)

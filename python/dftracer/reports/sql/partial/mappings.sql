@@ -12,7 +12,7 @@ select fname,
   big(coalesce(sum(major), 0)) as major_faults,
   big(coalesce(sum(unseen), 0)) as unseen,
   big(coalesce(sum(dur) filter (faults is not null), 0)) as faulting_ns,
-  big(coalesce(sum(major_us), 0) * 1000) as waited_ns
+  big(coalesce(sum(major_us), 0) * 1000) as major_ns
 from (
   select fname, dur, try_cast(args->>'$.touched' as bigint) as told, try_cast(args->>'$.length' as bigint) as length,
     try_cast(args->>'$.ranges' as bigint) as ranges, try_cast(args->>'$.faults' as bigint) as faults,
