@@ -50,6 +50,7 @@ enum class Measure : std::uint8_t {
   kOne,      // one byte, unless the result is -1
   kWord,     // `ret_len`, or an int unless the result is -1
   kLengths,  // `read_len` and `write_len`
+  kTaken,    // the result, unless the bytes stay in the socket (MSG_PEEK in `flags`)
   kUnknown,  // not in the trace
 };
 
@@ -70,9 +71,12 @@ struct Call {
 #define DFT_MEASURE_ONE Measure::kOne
 #define DFT_MEASURE_RET_LEN(n) Measure::kRetLen
 #define DFT_MEASURE_WORD(n) Measure::kWord
+#define DFT_MEASURE_TAKEN Measure::kTaken
 #define DFT_MEASURE_UNKNOWN(n) Measure::kUnknown
 #define DFT_DOES_READ(amount) Role::kRead, DFT_MEASURE_##amount, {}, false
 #define DFT_DOES_WRITE(amount) Role::kWrite, DFT_MEASURE_##amount, {}, false
+#define DFT_DOES_SEND(amount) Role::kWrite, DFT_MEASURE_##amount, {}, false
+#define DFT_DOES_RECEIVE(amount) Role::kRead, DFT_MEASURE_##amount, {}, false
 #define DFT_DOES_COPY_TO(key) Role::kCopy, Measure::kRet, #key, true
 #define DFT_DOES_COPY_FROM(key) Role::kCopy, Measure::kRet, #key, false
 #define DFT_DOES_SPLICE_TO(key) Role::kCopy, Measure::kRet, #key, true

@@ -2,6 +2,7 @@
 #pragma once
 #include <dirent.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -88,6 +89,14 @@ inline std::size_t word_read(int ret, const FILE* stream) {
 inline std::size_t refilled(CharResult ret, FILE* stream) {
   return ret >= 0 ? 1 + static_cast<std::size_t>(stream->_IO_read_end - stream->_IO_read_ptr) : 0;
 }
+// Messages of sendmmsg and recvmmsg: the kernel has written the length of each that was moved.
+inline std::size_t sum_of_lengths(long ret, const void* messages) {
+  std::size_t sum = 0;
+  for (long i = 0; i < ret; ++i) sum += static_cast<const mmsghdr*>(messages)[i].msg_len;
+  return sum;
+}
+// Whether what was received has left the socket, and came from its peer.
+constexpr bool taken(int flags) { return (flags & (MSG_PEEK | MSG_ERRQUEUE)) == 0; }
 // The text, if the call succeeded and the pointer is therefore known to be good.
 template <class R>
 constexpr const char* given(R ret, const char* text) {

@@ -37,6 +37,9 @@ constexpr std::uint64_t kGrowth = 8;
 constexpr std::size_t kMostPathBytes = std::size_t{32} << 20;
 constexpr std::size_t kMostBytes = std::size_t{96} << 20;
 constexpr std::size_t kArena = std::size_t{256} << 10;
+// Sockets are told apart by peer and descriptor up to this number of names, by peer alone up to
+// twice as many: a server may have any number of clients, and files must have names as well.
+constexpr std::size_t kMostSockets = 8192;
 constexpr std::size_t kLongestPath = 8192;
 constexpr std::size_t kMostRead =
     4096;  // of a path that is given to the kernel, which reads no more
@@ -48,6 +51,7 @@ std::atomic<File*> g_cwd{nullptr};
 char* g_arena = nullptr;
 std::size_t g_arena_left = 0;
 std::size_t g_kept = 0;
+std::size_t g_sockets = 0;      // names of sockets among them
 char g_text[2 * kLongestPath];  // under the lock: a signal handler's stack may be small
 constinit std::atomic<DescriptorBlock*> g_descriptors[kDescriptorBlocks] = {};
 
@@ -196,6 +200,37 @@ std::size_t name_of(int fd, char* to, std::size_t room) {
   return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 
+File* intern_socket(std::string_view text, const SocketName& name) {
+  PathTable* table = g_table.load();
+  if (table == nullptr) return crowd();
+  const auto known = [table](std::string_view wanted) {
+    return find(table, key_of(0, wanted.data(), wanted.size()));
+  };
+  std::string_view shown = text.substr(0, name.length);
+  File* file = known(shown);
+  if (file == nullptr && g_sockets >= kMostSockets) file = known(shown = text.substr(0, name.bare));
+  char rest[64];
+  if (file == nullptr && g_sockets >= 2 * kMostSockets) {
+    static constexpr std::string_view kRest = "(more peers than are kept apart)";
+    const std::size_t scheme = shown.find(':') < 16 ? shown.find(':') + 1 : 0;
+    std::memcpy(rest, shown.data(), scheme);
+    std::memcpy(rest + scheme, kRest.data(), kRest.size());
+    file = known(shown = {rest, scheme + kRest.size()});
+  }
+  if (file != nullptr) return file;
+  file = intern(shown);
+  file->peers = name.peers;
+  ++g_sockets;
+  return file;
+}
+
+// Names a socket; the caller holds the lock. `known` is what the kernel calls it.
+File* file_of_socket(int fd, const SocketFacts& facts, std::string_view known) {
+  char* text = g_text + kLongestPath;  // `known` may be in the first half
+  const SocketName name = name_socket(facts, known, fd, text);
+  return intern_socket({text, kLongestSocketName}, name);
+}
+
 // nullptr when it cannot be named: it was removed, or lies outside of what the process can see.
 File* current_directory() {
   if (File* known = g_cwd.load()) return known;
@@ -311,9 +346,48 @@ void forget_descriptors(unsigned first, unsigned last) noexcept {
   char* text = g_text;
   const std::size_t n = name_of(fd, text, kLongestPath);
   if (n == 0) return &g_nameless;
-  File* file = intern({text, n});
+  const std::string_view name(text, n);
+  File* file = name.starts_with("socket:") ? file_of_socket(fd, facts_of(fd), name) : intern(name);
   set_file_of(fd, file);
   return file;
+}
+
+[[gnu::noinline, gnu::cold]] File* name_connection(int fd, const SocketFacts& facts) noexcept {
+  SlowPath slow;
+  Locked locked(g_lock);
+  char* text = g_text;
+  const bool named = facts.peer.is_inet();
+  const std::size_t n = named ? 0 : name_of(fd, text, kLongestPath);
+  if (!named && n == 0) return &g_nameless;
+  File* file = file_of_socket(fd, facts, {text, n});
+  set_file_of(fd, file);
+  return file;
+}
+
+[[gnu::noinline, gnu::cold]] File* add_peer(int fd, const File& socket, std::uint64_t key,
+                                            const SocketAddress& peer) noexcept {
+  SocketFacts facts;
+  facts.type = type_of_socket(fd);
+  facts.side = socket.peers == Peers::kHere ? Side::kAccepted : Side::kConnecting;
+  facts.peer = peer;
+  facts.local = SocketAddress::local_of(fd);
+  SlowPath slow;
+  Locked locked(g_lock);
+  PathTable* table = g_table.load();
+  if (table == nullptr) return crowd();
+  File* file = file_of_socket(fd, facts, "socket:");
+  if (g_sockets < kMostSockets) place(*table, key, reinterpret_cast<std::uint64_t>(file));
+  grow();
+  return file;
+}
+
+File* file_of_peer(int fd, const File& socket, const SocketAddress& peer) noexcept {
+  SocketAddress shown = peer;
+  if (socket.peers == Peers::kHere) shown.drop_port();  // a client's port says nothing
+  const std::uint64_t seed = socket.key + g_host_changes.load(std::memory_order_acquire);
+  const std::uint64_t key = key_of(seed, reinterpret_cast<const char*>(shown.bytes), shown.length);
+  if (File* known = find(g_table.load(std::memory_order_acquire), key)) return known;
+  return add_peer(fd, socket, key, shown);
 }
 
 File* file_at(int directory, const char* path) noexcept {

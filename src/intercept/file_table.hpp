@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "buffer/lane.hpp"
+#include "intercept/socket_names.hpp"
 
 namespace dft::intercept {
 
@@ -18,6 +19,7 @@ struct File {
   std::uint64_t key;                     // for looking up what lies below it
   std::uint32_t length;                  // 0: too many files, its path is not kept
   bool traced;
+  Peers peers;  // of a socket that is not connected: how its calls name their peers
   char path[];
 };
 
@@ -53,6 +55,11 @@ void copy_file_of(int from, int to) noexcept;
 // For a descriptor that is about to be closed: returns its file and forgets it.
 File* take_file_of(int fd) noexcept;
 void forget_descriptors(unsigned first, unsigned last) noexcept;
+
+// A socket has got a peer: the descriptor is named after it from now on. Returns its file.
+File* name_connection(int fd, const SocketFacts& facts) noexcept;
+// The file of a peer that a call on a socket has named, or tried to; the descriptor keeps its own.
+File* file_of_peer(int fd, const File& socket, const SocketAddress& peer) noexcept;
 
 // Relative paths begin at `directory`: a descriptor, or AT_FDCWD. Reads `path`, so only after the
 // kernel has accepted it. Never null.

@@ -58,10 +58,11 @@ namespace {
 
 // Looked up in advance, because signal handlers call them, and the loader is not async-signal-safe.
 constexpr Row kUsedByHandlers[] = {
-    Row::read,   Row::write, Row::open, Row::open64, Row::openat, Row::close,   Row::lseek,
-    Row::fstat,  Row::stat,  Row::dup,  Row::dup2,   Row::fcntl,  Row::fcntl64, Row::pipe,
-    Row::unlink, Row::fsync, Row::fork, Row::execve, Row::_exit,  Row::_Exit,   Row::waitpid,
-    Row::wait,   Row::pread, Row::mmap, Row::munmap, Row::access, Row::writev,  Row::syscall};
+    Row::read,   Row::write,  Row::open, Row::open64, Row::openat, Row::close,   Row::lseek,
+    Row::fstat,  Row::stat,   Row::dup,  Row::dup2,   Row::fcntl,  Row::fcntl64, Row::pipe,
+    Row::unlink, Row::fsync,  Row::fork, Row::execve, Row::_exit,  Row::_Exit,   Row::waitpid,
+    Row::wait,   Row::pread,  Row::mmap, Row::munmap, Row::access, Row::writev,  Row::syscall,
+    Row::send,   Row::sendto, Row::recv};
 
 const Filter* make_filter(const session::Config& config) {
   char cwd[4096];
@@ -79,9 +80,10 @@ void forget_shapes() {
   }
 }
 
-void watch_categories(bool posix, bool stdio) {
+void watch_categories(bool posix, bool stdio, bool net) {
   g_watched[static_cast<std::size_t>(Category::POSIX)].store(posix);
   g_watched[static_cast<std::size_t>(Category::STDIO)].store(stdio);
+  g_watched[static_cast<std::size_t>(Category::NET)].store(net);
 }
 
 }  // namespace
@@ -101,7 +103,7 @@ void begin() noexcept try {
   g_details.store(config.inc_metadata);
   use_sites(config.inc_metadata && config.call_sites);
   choose_way_back();
-  watch_categories(!config.disable_posix, !config.disable_stdio);
+  watch_categories(!config.disable_posix, !config.disable_stdio, !config.disable_net);
   begin_page_faults(config.page_faults && config.inc_metadata && !config.disable_posix);
   patch_objects(unpreloaded());
   patch_library_layers();
@@ -111,7 +113,7 @@ void begin() noexcept try {
 
 void end() noexcept {
   SlowPath slow;
-  watch_categories(false, false);
+  watch_categories(false, false, false);
   end_page_faults();
   if (!is_preload()) restore_objects();
   restore_library_layers();

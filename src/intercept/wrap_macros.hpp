@@ -50,6 +50,8 @@
 #define DFT_AMOUNT_UNKNOWN(n) n
 #define DFT_MOVED_READ(amount) reads(DFT_AMOUNT_##amount)
 #define DFT_MOVED_WRITE(amount) writes(DFT_AMOUNT_##amount)
+#define DFT_MOVED_SEND(amount) uncounted(ret)
+#define DFT_MOVED_RECEIVE(amount) uncounted(ret)
 #define DFT_MOVED_COPY_TO(key) both_ways(ret)
 #define DFT_MOVED_COPY_FROM(key) both_ways(ret)
 #define DFT_MOVED_SPLICE_TO(key) uncounted(ret)
@@ -71,8 +73,11 @@
 #define DFT_LENGTH_RET_LEN(n) , DFT_NUM_AS(ret_len, n)
 #define DFT_LENGTH_WORD(n)
 #define DFT_LENGTH_UNKNOWN(n)
+#define DFT_LENGTH_TAKEN
 #define DFT_BEYOND_READ(amount) DFT_LENGTH_##amount
 #define DFT_BEYOND_WRITE(amount) DFT_LENGTH_##amount
+#define DFT_BEYOND_SEND(amount) DFT_LENGTH_##amount
+#define DFT_BEYOND_RECEIVE(amount) DFT_LENGTH_##amount
 #define DFT_BEYOND_COPY_TO(key)
 #define DFT_BEYOND_COPY_FROM(key)
 #define DFT_BEYOND_SPLICE_TO(key)

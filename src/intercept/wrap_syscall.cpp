@@ -7,6 +7,7 @@
 
 #include "intercept/processes.hpp"
 #include "intercept/syscall_numbers.hpp"
+#include "intercept/wrap_net.hpp"
 #include "intercept/wrap_open.hpp"
 
 using namespace dft::intercept;  // NOLINT: as in wrap_table.cpp
@@ -148,6 +149,73 @@ long syscall_fchdir(const Args& args, Call call) {
       probe<Row::fchdir, Category::POSIX>(on_fd(args.fd()), call, DFT_AFTER(moves_nothing()));
   if (result == 0) forget_cwd();
   return result;
+}
+
+template <class Call>
+long syscall_socket(const Args& args, Call call) {
+  const long result = probe<Row::socket, Category::NET>(
+      on_unnamed(), call, DFT_AFTER(moves_nothing()), DFT_NUM_AS(domain, args.a),
+      DFT_NUM_AS(type, args.b), DFT_NUM_AS(protocol, args.c));
+  if (result >= 0) set_file_of(static_cast<int>(result), nullptr);
+  return result;
+}
+template <class Call>
+long syscall_socketpair(const Args& args, Call call) {
+  const long result = probe<Row::socketpair, Category::NET>(
+      on_unnamed(), call, DFT_AFTER(moves_nothing()), DFT_NUM_AS(domain, args.a),
+      DFT_NUM_AS(type, args.b), DFT_NUM_AS(protocol, args.c));
+  const auto* fds = argument<const int*>(args.d);
+  for (int i = 0; i < 2 && result == 0; ++i) set_file_of(fds[i], nullptr);
+  return result;
+}
+template <class Call>
+long syscall_bind(const Args& args, Call call) {
+  return rename_call<Row::bind>(args.fd(), call);
+}
+template <class Call>
+long syscall_listen(const Args& args, Call call) {
+  return rename_call<Row::listen>(args.fd(), call, DFT_NUM_AS(backlog, args.b));
+}
+template <class Call>
+long syscall_accept(const Args& args, Call call) {
+  return accept_call<Row::accept>(args.fd(), call);
+}
+template <class Call>
+long syscall_accept4(const Args& args, Call call) {
+  return accept_call<Row::accept4>(args.fd(), call, DFT_NUM_AS(flags, args.d));
+}
+template <class Call>
+long syscall_connect(const Args& args, Call call) {
+  return connect_call<Row::connect>(args.fd(), argument<const void*>(args.b),
+                                    static_cast<socklen_t>(args.c), call);
+}
+template <class Call>
+long syscall_sendto(const Args& args, Call call) {
+  return message_call<Row::sendto>(
+      args.fd(), call,
+      [&] {
+        return SocketAddress::of(argument<const void*>(args.e), static_cast<socklen_t>(args.f));
+      },
+      DFT_NUM_AS(len, args.c), DFT_NUM_AS(flags, args.d));
+}
+template <class Call>
+long syscall_recvfrom(const Args& args, Call call) {
+  return message_call<Row::recvfrom>(
+      args.fd(), call,
+      [&] { return address_of(argument<const void*>(args.e), argument<const socklen_t*>(args.f)); },
+      DFT_NUM_AS(len, args.c), DFT_NUM_AS(flags, args.d));
+}
+template <class Call>
+long syscall_sendmsg(const Args& args, Call call) {
+  return message_call<Row::sendmsg>(
+      args.fd(), call, [&] { return address_of(argument<const msghdr*>(args.b)); },
+      DFT_NUM_AS(flags, args.c));
+}
+template <class Call>
+long syscall_recvmsg(const Args& args, Call call) {
+  return message_call<Row::recvmsg>(
+      args.fd(), call, [&] { return address_of(argument<const msghdr*>(args.b)); },
+      DFT_NUM_AS(flags, args.c));
 }
 
 // Requests in a ring bypass libc: that the program has one is always recorded.

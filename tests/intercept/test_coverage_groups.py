@@ -119,6 +119,8 @@ def test_every_row_is_called_by_a_program() -> None:
             flags = (f"-D_FILE_OFFSET_BITS={offsets}",) if offsets else ()
             called |= imports(intercept.program(name, intercept.PRELOAD, *intercept.ODD, *flags))
     called |= imports(intercept.program("cov_fortify", intercept.PRELOAD, *FORTIFY))
+    for flags in ((), FORTIFY):  # test_sockets.py runs it
+        called |= imports(intercept.program("cov_net", intercept.PRELOAD, *intercept.ODD, *flags))
     rows = calls.symbols(calls.read_table())
     missing = sorted(rows - called - set(ELSEWHERE.split()))
     assert not missing, f"no coverage program calls {' '.join(missing)}"

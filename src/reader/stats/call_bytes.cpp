@@ -12,6 +12,7 @@ struct Lengths {
   std::int64_t ret_len = -1;
   std::int64_t read_len = -1;
   std::int64_t write_len = -1;
+  std::int64_t flags = 0;
   bool has_ret = false;
   bool failed = false;
 };
@@ -29,6 +30,8 @@ Lengths lengths_of(std::span<const JsonField> args) {
       integer_of(field, lengths.read_len);
     } else if (is(field.key, "write_len")) {
       integer_of(field, lengths.write_len);
+    } else if (is(field.key, "flags")) {
+      integer_of(field, lengths.flags);
     } else if (is(field.key, "errno")) {
       std::int64_t reason = 0;
       lengths.failed = integer_of(field, reason) && reason > 0;
@@ -42,6 +45,12 @@ std::int64_t length_of(Measure measure, const Lengths& lengths) {
   switch (measure) {
     case Measure::kRet:
       return lengths.has_ret ? std::max<std::int64_t>(lengths.ret, 0) : -1;
+    case Measure::kTaken: {
+      constexpr std::int64_t kPeek = 0x2;       // MSG_PEEK
+      constexpr std::int64_t kErrors = 0x2000;  // MSG_ERRQUEUE: copies of what was sent
+      if ((lengths.flags & (kPeek | kErrors)) != 0) return 0;
+      return lengths.has_ret ? std::max<std::int64_t>(lengths.ret, 0) : -1;
+    }
     case Measure::kItems: {
       if (!lengths.has_ret || lengths.size < 0) return -1;
       std::int64_t product = 0;
@@ -89,10 +98,30 @@ std::uint64_t mapped_bytes(std::span<const JsonField> args) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(length, 0));
 }
 
+namespace {
+
+// Named after their peer: "tcp://", "unix-from:" and so on, as by is_socket() of vocabulary.sql.
+bool is_socket(std::string_view path) {
+  std::string_view scheme = path.substr(0, path.find(':'));
+  if (scheme.size() == path.size()) return false;
+  if (scheme == "socketpair") return true;
+  const std::size_t dash = scheme.find('-');
+  if (dash != std::string_view::npos) {
+    const std::string_view side = scheme.substr(dash + 1);
+    const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+    if (side.empty() || !std::all_of(side.begin(), side.end(), is_letter)) return false;
+    scheme = scheme.substr(0, dash);
+  }
+  return scheme == "tcp" || scheme == "udp" || scheme == "unix" || scheme == "sctp" ||
+         scheme == "raw";
+}
+
+}  // namespace
+
 bool is_no_file(std::string_view path) {
   const auto begins = [&](std::string_view with) { return path.substr(0, with.size()) == with; };
   return begins("pipe:") || begins("socket:") || begins("anon_inode:") || begins("/dev/pts/") ||
-         begins("/dev/tty") || path == "/dev/ptmx" || path == "/dev/console";
+         begins("/dev/tty") || path == "/dev/ptmx" || path == "/dev/console" || is_socket(path);
 }
 
 }  // namespace dft::reader

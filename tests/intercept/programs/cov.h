@@ -131,8 +131,13 @@ __attribute__((unused)) static const char* FD(int fd) {
   char link[64];
   char* place = ring[next++ % 16];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  long size = unseen(SYS_readlinkat, AT_FDCWD, (long)link, (long)place, sizeof ring[0] - 1);
+  long size = unseen(SYS_readlinkat, AT_FDCWD, (long)link, (long)place, sizeof ring[0] - 1 - 4);
   place[size < 0 ? 0 : size] = 0;
+  /* The programs have no sockets but pairs. */
+  if (strncmp(place, "socket:", 7) == 0) {
+    memmove(place + 10, place + 6, (size_t)size - 5);
+    memcpy(place, "socketpair", 10);
+  }
   return place;
 }
 

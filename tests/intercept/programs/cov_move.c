@@ -73,11 +73,11 @@ int main(int argc, char** argv) {
   CLOSE(in, a);
   CLOSE(out, b);
 
-  /* What is only ever a socket is not about files; read and write are seen on anything. */
+  /* Calls of POSIX on sockets; those of category NET are in cov_net.c. */
   MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
   one = FD(ends[0]);
   two = FD(ends[1]);
-  MUST(strncmp(one, "socket:[", 8) == 0);
+  MUST(strncmp(one, "socketpair:[", 12) == 0);
   MUST(POSIX("write", one, write(ends[0], data, 50), "count=%d", 50) == 50);
   MUST(POSIX("read", two, read(ends[1], data, 100), "count=%d", 100) == 50);
   MUST(send(ends[0], data, 70, 0) == 70 && recv(ends[1], data, 100, 0) == 70);

@@ -12,11 +12,12 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-static int empty[2], full[2], locked, data, directory;
+static int empty[2], full[2], pair[2], server, locked, data, directory;
 static FILE* stream;
 static char buffer[4096];
 static pid_t child;
@@ -43,6 +44,9 @@ CALL(do_sleep, sleep(1000))
 CALL(do_fgets, fgets(buffer, sizeof buffer, stream) != NULL)
 CALL(do_fread, fread(buffer, 1, 10, stream))
 CALL(do_getc, fgetc(stream))
+CALL(do_recv, recv(pair[0], buffer, 1, 0))
+CALL(do_recvmsg, recvmsg(pair[0], &(struct msghdr){.msg_iov = &part, .msg_iovlen = 1}, 0))
+CALL(do_accept, accept(server, NULL, NULL))
 CALL(do_splice, splice(empty[0], NULL, full[1], NULL, 10, 0))
 
 static const struct {
@@ -55,7 +59,8 @@ static const struct {
     {"fcntl", do_lock, 0},    {"wait", do_waitpid, 0}, {"pause", do_pause, 0},
     {"poll", do_poll, 0},     {"sleep", do_sleep, 0},  {"fgets", do_fgets, 1},
     {"fread", do_fread, 1},   {"fgetc", do_getc, 1},   {"splice", do_splice, 0},
-    {"fopen", do_fopen, 0},
+    {"fopen", do_fopen, 0},   {"recv", do_recv, 0},    {"recvmsg", do_recvmsg, 0},
+    {"accept", do_accept, 0},
 };
 
 /* ---- Calls that may act on a pending cancellation -------------------------------------------- */
@@ -94,6 +99,13 @@ CALL(now_opendir, opendir("none") != NULL)
 CALL(now_fork, fork() ? 0 : (_exit(0), 0))
 CALL(now_getcwd, getcwd(buffer, sizeof buffer) != NULL)
 CALL(now_usleep, usleep(1))
+CALL(now_send, send(pair[0], buffer, 1, 0))
+CALL(now_recv, recv(pair[0], buffer, 1, MSG_DONTWAIT))
+CALL(now_connect, connect(9999, NULL, 0))
+CALL(now_accept, accept(9999, NULL, NULL))
+CALL(now_socket, socket(-1, 0, 0))
+CALL(now_listen, listen(9999, 1))
+CALL(now_shutdown, shutdown(9999, SHUT_WR))
 CALL(now_nothing, 0)
 
 #define NOW(name) {#name, now_##name}
@@ -106,7 +118,8 @@ static const struct {
     NOW(waitpid), NOW(fcntl),    NOW(fcntl_dup), NOW(setlkw),    NOW(lseek),     NOW(stat),
     NOW(fstat),   NOW(access),   NOW(dup),       NOW(pipe),      NOW(rename),    NOW(unlink),
     NOW(mkdir),   NOW(readlink), NOW(truncate),  NOW(ftruncate), NOW(mmap),      NOW(fopen),
-    NOW(opendir), NOW(fork),     NOW(getcwd),    NOW(usleep),    NOW(nothing),
+    NOW(opendir), NOW(fork),     NOW(getcwd),    NOW(usleep),    NOW(send),      NOW(recv),
+    NOW(connect), NOW(accept),   NOW(socket),    NOW(listen),    NOW(shutdown),  NOW(nothing),
 };
 
 /* ---- Threads --------------------------------------------------------------------------------- */
@@ -178,6 +191,9 @@ static void run(const char* name, void* (*body)(void*), struct job* job) {
 
 static void set_up(void) {
   NEED(pipe(empty) == 0 && pipe(full) == 0);
+  NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+  server = socket(AF_INET, SOCK_STREAM, 0);
+  NEED(listen(server, 1) == 0);
   fcntl(full[1], F_SETFL, O_NONBLOCK);
   while (write(full[1], buffer, sizeof buffer) > 0) {
   }
