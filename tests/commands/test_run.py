@@ -358,13 +358,15 @@ def test_why_there_is_nothing(tmp_path: Path) -> None:
 def test_options_and_their_variables(tmp_path: Path) -> None:
     show = "import os, json; print(json.dumps(dict(os.environ)))"
     command = ["python", "-c", show]
-    options = ["--data-dir", "a", "--data-dir", "/b", "--no-io", "--no-metadata", "--torch", "-q"]
+    options = ["--data-dir", "a", "--data-dir", "/b", "--no-io", "--no-metadata", "--no-net"]
+    options += ["--torch", "-q"]
     done = dftracer("run", "-o", "d", "--name", "n", *options, *command, cwd=tmp_path)
     got = json.loads(done.stdout)
     assert got["DFTRACER_LOG_FILE"] == str(tmp_path / "d" / "n")
     assert got["DFTRACER_DATA_DIR"] == f"{tmp_path / 'a'}:/b"
     assert (got["DFTRACER_ENABLE"], got["DFTRACER_INIT"]) == ("1", "PRELOAD")
     assert (got["DFTRACER_DISABLE_IO"], got["DFTRACER_INC_METADATA"]) == ("1", "0")
+    assert got["DFTRACER_DISABLE_NET"] == "1"
     assert (got["DFTRACER_TORCH"], got["DFTRACER_SUMMARY"]) == ("1", "0")
     assert got["DFTRACER_STORES"] == "1"
     assert done.stderr == ""

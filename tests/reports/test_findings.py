@@ -232,6 +232,28 @@ def waits_for_locks(place: Path, dur: int, cmd: int = 7) -> None:
     program.write(place)
 
 
+def connects(
+    place: Path, count: int = 20, dur: int = 1000, sends: int = 1, peer: str = "tcp://10.0.0.1:80"
+) -> None:
+    """A connection per request, or with many requests."""
+    program = Program()
+    for _ in range(count):
+        program.span("NET", "connect", dur, file=f"{peer}#3", ret=0)
+        for _ in range(sends):
+            program.span("NET", "send", 10, file=f"{peer}#3", ret=100, flags=0)
+            program.span("NET", "recv", 100, file=f"{peer}#3", ret=1000, flags=0)
+        program.now += 1000
+    program.write(place)
+
+
+def looks_up(place: Path, dur: int = 2000, gap: int = 10_000, name: str = "getaddrinfo") -> None:
+    program = Program()
+    for _ in range(10):
+        program.span("NET", name, dur, name_="h", ret=0)
+        program.now += gap
+    program.write(place)
+
+
 def workers(place: Path, slow: int, items: int = 50) -> None:
     for number in range(4):
         worker = Program(pid=300 + number, ppid=200)
@@ -310,6 +332,20 @@ def is_turned_away(place: Path, dur: int = 20_000, gap: int = 0, retries: int = 
 
 
 CASES = {
+    "reconnects": Slow(
+        connects,
+        {},
+        [{"count": 19}, {"dur": 999}, {"sends": 4}, {"peer": "tcp-from://10.0.0.1->:80"}],
+        20 * 1000,
+        ("20 connections", "took 20 ms", "tcp://10.0.0.1:80", "20 KB"),
+    ),
+    "host-lookups": Slow(
+        looks_up,
+        {},
+        [{"dur": 1999}, {"gap": 100_000}, {"name": "socket"}],
+        10 * 2000,
+        ("10 look-ups", "2 ms each", "the longest 2 ms"),
+    ),
     "small-ranges": Slow(
         asks_for_ranges,
         {},

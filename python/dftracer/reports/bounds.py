@@ -76,6 +76,7 @@ def bound_by(overview: Row) -> str | None:
         return None
     quiet = max(whole - (overview["busy_ns"] or 0), 0)
     stores = min(overview["store_wait_ns"] or 0, quiet)
+    network = min(overview["net_wait_ns"] or 0, quiet - stores)
     parts = [
         (overview["io_ns"] or 0, "I/O calls"),
         (overview["lock_ns"] or 0, "waiting for locks"),
@@ -83,7 +84,8 @@ def bound_by(overview: Row) -> str | None:
         (faulting(overview), FAULTING),
         (other(overview), _other_name(overview)),
         (stores, "waiting for object stores"),
-        (quiet - stores, _quiet_name(overview)),
+        (network, "waiting for the network"),
+        (quiet - stores - network, _quiet_name(overview)),
     ]
     parts.sort(key=lambda part: -part[0])
     shares = [
@@ -205,7 +207,10 @@ def _others(overview: Row) -> tuple[dict[str, int], str]:
     _add(parts, ANOTHER, overview["lock_ns"] or 0)
     _add(parts, "compute", computing(overview) + on_cpu)
     _add(parts, OUTSIDE, rest - on_cpu)
-    _add(parts, _quiet(overview), max(whole - busy, 0))
+    quiet = max(whole - busy, 0)
+    network = min(overview["net_wait_ns"] or 0, quiet)
+    _add(parts, "network", network)
+    _add(parts, _quiet(overview), quiet - network)
     return parts, words.partition(duration(whole))[2].strip() or words
 
 

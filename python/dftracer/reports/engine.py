@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dftracer.reports.cluster import Cluster
 
 # Categories of intercepted calls, which need no annotation.
-_CALLS = re.compile(r"(POSIX|STDIO)( pipe| lock)?$|STORE$|MMAP$")
+_CALLS = re.compile(r"(POSIX|STDIO|NET)( pipe| lock| net| local)?$|STORE$|MMAP$")
 # Name of an io_uring queue in /proc.
 RING = "anon_inode:[io_uring]"
 

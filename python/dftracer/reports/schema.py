@@ -121,9 +121,10 @@ busy_ns int time in which processes neither waited for others nor slept, summed 
 lock_ns int time in which processes waited for file locks
 child_wait_ns int time in which processes waited for their children
 untraced_child_ns int the part of it that no traced child explains
-pipe_wait_ns int time in which processes waited on pipes, sockets and terminals
+pipe_wait_ns int time in which processes waited on pipes, local sockets and terminals
 store_wait_ns int time in which processes only waited for object stores
 fault_wait_ns int time in page faults that waited for storage, summed over threads
+net_wait_ns int time in which processes only waited for the network, in calls on sockets
 idle_ns int time in which processes slept or waited for something untraced, as far as known
 cpu_ns int CPU time of all processes; None if some did not record it
 bound text what took the most time, in one word or two, see "What is it bound by"
@@ -169,9 +170,10 @@ timed_by text the records that these times come from
 run int its number in `runs`
 busy_ns int life_ns without wait_ns and idle_ns
 lock_ns int time in which it waited for file locks, and for nothing else
-wait_ns int time in which it waited for its children, on a pipe, socket or terminal, or for a store
+wait_ns int time in which it waited for children, on a pipe, socket or terminal, or for a store
 child_wait_ns int part of wait_ns: for its children
-pipe_wait_ns int part of wait_ns: on a pipe, socket or terminal
+pipe_wait_ns int part of wait_ns: on a pipe, local socket or terminal
+net_wait_ns int part of wait_ns: for the network
 idle_ns int time in which it slept or waited for something that is not traced; 0 if unknown
 cpu_ns int CPU time, if its end record contains it
 io_ns int time in which at least one of its I/O calls was open
@@ -596,16 +598,38 @@ total_ns int sum of the durations of reads, and of opening copies
 """,
     ),
     "pipes": (
-        "one row per process and pipe, socket or terminal, costliest first",
+        "one row per process and pipe or terminal, costliest first",
         """
 process int its number in `processes`
-pipe text name of the pipe in the trace: both ends of a pipe have the same, those of a socket differ
+pipe text name of the pipe in the trace: both ends of a pipe have the same
 reads int calls that read from it
 writes int calls that write to it
 read_bytes int bytes read
 write_bytes int bytes written
 read_ns int sum of the durations of its reads: mostly waiting for what is written
 write_ns int sum of the durations of its writes: waiting for the reader if the pipe is full
+""",
+    ),
+    "connections": (
+        "peers of sockets, local ones included, costliest first",
+        """
+peer text the peer, as the trace names its sockets, without the number of the descriptor
+reach text network, loopback, or local (a socket that does not leave the host)
+connections int connects and accepts that succeeded, or went on in the background
+in_progress int of these, connects that went on in the background: how they ended is not recorded
+refused int connects and accepts that failed
+errors int calls that failed; "not yet" (EAGAIN, EINPROGRESS) is no failure
+calls int calls on these sockets, reads and writes among them
+sends int of these, calls that sent
+receives int of these, calls that received
+sent_bytes int bytes sent
+received_bytes int bytes received
+connect_ns int time in connect and accept
+send_ns int time in calls that sent
+receive_ns int time in calls that received: mostly waiting for the peer
+first_byte_mean_ns float from connect, or the return of accept, to the first byte received
+first_byte_max_ns int the longest of these
+stall_ns int the longest call that received
 """,
     ),
     "programs": (

@@ -32,7 +32,7 @@ PARTIALS = (
     *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
     *("files", "users", "torch_ops", "work", "costs", "sites", "evaluations", "moved"),
     *("batches", "batch_files", "batch_pieces", "fetches", "feeds", "collectives"),
-    *("stores", "pipes", "mappings"),
+    *("stores", "pipes", "mappings", "connections"),
 )
 # Tables of a block from its events to its steps, each made from the previous ones.
 STAGES = ("lanes", "marks", "trainers", "units", "windows")
@@ -46,6 +46,7 @@ FINALS = (
     *("overview", "runs", "processes", "hosts", "layers", "calls", "sizes", "latencies", "epochs"),
     *("steps", "breakdown", "input_overlap", "worker_starts", "batches", "batch_files", "timeline"),
     *("heat", "files", "mappings", "directories", "costs", "stores", "store_caches", "pipes"),
+    "connections",
     *("stragglers", "collectives", "arrivals", "torch_ops"),
 )
 # Tables that several of these are made from.
@@ -53,12 +54,13 @@ BETWEEN = (
     *("lives", "percentiles", "made", "exposed"),
     *("matched", "reasons", "step_waits"),
 )
-# More lanes: waiting for a lock, for a child process, for the other end of a pipe, computing
-# gradients, and calls that read and that write.
+# More lanes: waiting for a lock, for a child process, for the other end of a pipe or local socket,
+# for the network, computing gradients, and calls that read and that write.
 LANES = {
     "lock": "cat in ('POSIX lock', 'STDIO lock')",
     "child": "cat in ('POSIX', 'STDIO') and class is null",
-    "pipe": "cat in ('POSIX pipe', 'STDIO pipe')",
+    "pipe": "cat in ('POSIX pipe', 'STDIO pipe', 'NET local')",
+    "net": "cat in ('NET', 'POSIX net', 'STDIO net')",
     "backward": "gradients and class is not null",
     "read": "class = 'io' and way = 'read'",
     "write": "class = 'io' and way = 'write'",
@@ -75,9 +77,11 @@ LARGE = 24 << 20
 SWEPT = 16_000_000
 # Calls up to which the time of a batch is kept call by call, and pieces of any other batch.
 EXACT = 100
-# Added to the code of a category for calls on pipes and the like, and on locks.
+# Added to the code of a category for calls on pipes and the like, on locks, and on sockets with a
+# peer on the network.
 PIPE = 1 << 30
 LOCK = 1 << 29
+NET = 1 << 28
 # Calls on locks, and the lock commands of fcntl: F_GETLK, F_SETLK, F_SETLKW, and those of open file
 # descriptions.
 LOCKS = "'flock', 'lockf', 'lockf64'"
@@ -215,9 +219,9 @@ class Store:
             self.connection.register("words", trace.words(column))
             self.run(f"create table {table} as from words")
             self.connection.unregister("words")
-        self.run(statement("pipes", events=events, pipe=PIPE))
+        self.run(statement("pipes", events=events, pipe=PIPE, net=NET))
         self.run(statement("locks", events=events, lock=LOCK, calls=LOCKS, commands=LOCK_COMMANDS))
-        kinds = statement("kinds", pipe=PIPE, lock=LOCK, life=LIFE)
+        kinds = statement("kinds", pipe=PIPE, lock=LOCK, net=NET, life=LIFE)
         self.run(f"create or replace table kinds as {kinds}")
         self.run(f"create or replace table copies as {statement('copies')}")
         if self.rows("select 1 from copies limit 1"):

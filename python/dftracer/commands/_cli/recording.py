@@ -46,6 +46,14 @@ OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         },
     ),
     (
+        ("--no-net",),
+        {
+            "action": "store_true",
+            "help": "do not record calls on sockets: connect, send, recv, ... "
+            "(DFTRACER_DISABLE_NET=1)",
+        },
+    ),
+    (
         ("--no-metadata",),
         {
             "action": "store_true",
@@ -126,6 +134,7 @@ def settings(
         made["DFTRACER_DATA_DIR"] = ":".join(_data_directory(path) for path in args.data_dir)
     for given, name, value in (
         (args.no_io, "DFTRACER_DISABLE_IO", "1"),
+        (args.no_net, "DFTRACER_DISABLE_NET", "1"),
         (args.no_metadata, "DFTRACER_INC_METADATA", "0"),
         (args.no_call_sites, "DFTRACER_CALL_SITES", "0"),
         (args.no_page_faults, "DFTRACER_PAGE_FAULTS", "0"),

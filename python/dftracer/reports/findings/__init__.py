@@ -15,13 +15,13 @@ from typing import Any
 
 from dftracer._format import duration, percent
 from dftracer._names import printable
-from dftracer.reports.findings import io, processes, stores, training, waits
+from dftracer.reports.findings import io, network, processes, stores, training, waits
 from dftracer.reports.findings.facts import Facts, Rule
 from dftracer.reports.model import SCHEMAS, Table
 
 __all__ = ["RULES", "find"]
 
-RULES = (*training.RULES, *io.RULES, *stores.RULES, *processes.RULES, *waits.RULES)
+RULES = (*training.RULES, *io.RULES, *stores.RULES, *network.RULES, *processes.RULES, *waits.RULES)
 # Nanoseconds that a finding must concern to be medium, and to be high, whatever its share.
 FLOORS = (100_000_000, 500_000_000)
 SEVERITIES = ("low", "medium", "high")

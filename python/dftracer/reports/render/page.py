@@ -68,6 +68,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("files-section", "Files", ("files",), ("mappings", "directories", "costs")),
     ("lines-section", "Lines of code", (), ("lines", "functions")),
     ("stores-section", "Object stores", (), ("stores", "store_caches")),
+    ("network-section", "Network", (), ("connections",)),
     ("processes-section", "Ranks", ("stragglers",), ("arrivals", "collectives", "hosts", "runs")),
     ("torch", "PyTorch", ("torch_ops",), ()),
 )
@@ -79,7 +80,8 @@ RENAMED = {"overlap-section": "Processes", "processes-section": "Hosts"}
 CAPTIONS = {
     "programs": "Programs",
     "process_tree": "Processes",
-    "pipes": "Pipes, sockets and terminals",
+    "pipes": "Pipes and terminals",
+    "connections": "Peers of sockets",
     "layers": "Categories",
     "mappings": "Mapped files",
     "directories": "Directories",
@@ -363,7 +365,7 @@ def _overview(report: Report) -> str:
     else:
         # Without compute regions nothing can hide I/O; what there is says more.
         cpu = facts["cpu_ns"]
-        waited = (facts["child_wait_ns"] or 0) + (facts["pipe_wait_ns"] or 0)
+        waited = sum(facts[f"{kind}_wait_ns"] or 0 for kind in ("child", "pipe", "net"))
         tiles[-1] = ("I/O time", duration(io), "summed over processes")
         tiles += [
             ("CPU time", "unknown" if cpu is None else duration(cpu), "summed over processes"),

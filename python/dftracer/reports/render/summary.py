@@ -90,6 +90,7 @@ def _head(report: Report) -> list[tuple[str, str]]:
         lines.append(("I/O", _io(report, facts)))
     lines += _mapped(report)
     lines += _stores(report)
+    lines += _network(report)
     lines += [("untraced", part) for part in (facts["not_traced"] or "").split("; ") if part]
     return lines
 
@@ -320,6 +321,35 @@ def _stores(report: Report) -> list[tuple[str, str]]:
             f"({fetched / read:.2f} ×)"
         )
     return [("stores", "; ".join(parts))]
+
+
+def _network(report: Report) -> list[tuple[str, str]]:
+    """What went through sockets with peers on the network, and on this host; no line without."""
+    lines = []
+    rows = report.connections.dicts()
+    for title, reaches, where in (
+        ("network", ("network",), ""),
+        ("sockets", ("loopback", "local"), " on this host"),
+    ):
+        here = [row for row in rows if row["reach"] in reaches]
+        if not here:
+            continue
+
+        def total(column: str, rows: list[dict[str, Any]] = here) -> int:
+            return sum(row[column] for row in rows)
+
+        text = (
+            f"{counted(total('connections'), 'connection')} with {counted(len(here), 'peer')}"
+            f"{where}, received {size(total('received_bytes'))} in "
+            f"{duration(total('receive_ns'))}, sent {size(total('sent_bytes'))} in "
+            f"{duration(total('send_ns'))}"
+        )
+        if total("in_progress"):
+            text += f"; {total('in_progress'):,} connected in the background"
+        if total("errors"):
+            text += f"; {counted(total('errors'), 'call')} failed"
+        lines.append((title, text))
+    return lines
 
 
 def _findings(report: Report, style: Callable[[str, str], str], width: int) -> list[str]:

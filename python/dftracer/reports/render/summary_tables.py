@@ -28,6 +28,7 @@ def sections(report: Report) -> list[Section]:
         ("Epochs", EPOCHS, _epochs(report)),
         ("Files, by time", FILES, _files(report)),
         ("Lines of code, by time of their I/O", LINES, _lines(report)),
+        ("Peers of sockets, by time", CONNECTIONS, _connections(report)),
         ("Slow ranks and workers", STRAGGLERS, _stragglers(report)),
         ("Ranks at collectives", ARRIVALS, _arrivals(report)),
         ("PyTorch operations, by time", OPERATIONS, _torch(report)),
@@ -38,6 +39,35 @@ def _more(rows: list[tuple[str, ...]], whole: int) -> list[tuple[str, ...]]:
     if whole > TOP:
         rows.append((f"… and {whole - TOP:,} more",))
     return rows
+
+
+CONNECTIONS = (
+    name_column("peer"),
+    Column("connections"),
+    Column("received"),
+    Column("sent"),
+    Column("receiving"),
+    Column("first byte", rank=1),
+    Column("longest", rank=2),
+)
+
+
+def _connections(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for row in report.connections.dicts()[:TOP]:
+        first = row["first_byte_mean_ns"]
+        rows.append(
+            (
+                row["peer"],
+                f"{row['connections']:,}",
+                size(row["received_bytes"]),
+                size(row["sent_bytes"]),
+                duration(row["receive_ns"]),
+                "" if first is None else duration(first),
+                duration(row["stall_ns"]),
+            )
+        )
+    return _more(rows, len(report.connections))
 
 
 PROGRAMS = (

@@ -16,6 +16,8 @@ select
   site as s,
   coalesce(errno, 0) > 0 as failed,
   coalesce(ret, 0) < 0 as negative,
+  coalesce(errno, 0) in (11, 114, 115) as later, -- EAGAIN, EALREADY, EINPROGRESS: on a socket, not yet
+  coalesce(errno, 0) = 115 as begun,
   epoch,
   step,
   -- least() passes over null, hence the cases.

@@ -1,7 +1,10 @@
 -- Marks the calls on pipes, sockets, terminals and the like. A read of these waits for another process, not for
--- storage: they are listed as a category of their own, which has no class. They have no offsets either.
--- A copy from or to a file is a call on a file; see copies.sql.
-update $events set c = c + $pipe, access = null, reached = null
-where c in (select code from cats where word in ('POSIX', 'STDIO'))
+-- storage: they are listed as a category of their own, which has no class. They have no offsets either. Those on
+-- sockets whose peer is on the network are a third one. A copy from or to a file is a call on a file; see copies.sql.
+update $events set c = c + case when f in (select code from fnames where is_socket(word) and reach_of(word) = 'network')
+    then $net * (c in (select code from cats where word in ('POSIX', 'STDIO')))::int else $pipe end,
+  access = null, reached = null,
+  failed = failed and not (later and f in (select code from fnames where is_socket(word) or word like 'socket:%'))
+where c in (select code from cats where word in ('POSIX', 'STDIO', 'NET'))
   and f in (select code from fnames where no_file(word))
   and (g is null or g in (select code from fnames where no_file(word)))

@@ -54,9 +54,21 @@ create or replace macro class_of(cat, name) as case
   end
 end;
 
+-- Sockets that are named after their peer; docs/interception.md lists the forms. Without a number behind #, which keeps the
+-- connections of a process to one peer apart, it is the peer.
+create or replace macro is_socket(fname) as regexp_matches(fname, '^((tcp|udp|sctp|raw|unix)(-[a-z]+)?|socketpair):');
+create or replace macro peer_of(fname) as regexp_replace(fname, '#[0-9]+$', '');
+-- Where the peer is: network, loopback (this host, through its network), local (a socket of this host), none (not connected).
+create or replace macro reach_of(fname) as case
+  when regexp_matches(fname, '^(unix(-[a-z]+)?|socketpair):') then 'local'
+  when fname like '%:unconnected' then 'none'
+  when regexp_matches(fname, '^[a-z]+(-[a-z]+)?://([^/]*/)?(127[.]|\[::1\])|^[a-z]+://(0[.]0[.]0[.]0|\[::\]):') then 'loopback'
+  else 'network'
+end;
+
 -- Names of the kernel that are not files, and terminals. A named pipe looks like a file.
 create or replace macro no_file(fname) as
-  regexp_matches(fname, '^(pipe|socket|anon_inode):|^/dev/(pts/|tty|ptmx$|console$)');
+  regexp_matches(fname, '^(pipe|socket|anon_inode):|^/dev/(pts/|tty|ptmx$|console$)') or is_socket(fname);
 
 -- What a call does, from the reader's list of calls (src/reader/stats/call_bytes.cpp); of those that are not in it, metadata.
 create or replace macro role_of(call) as table

@@ -1,4 +1,4 @@
--- Files that the programs used, then pipes and the like, which have no name. The pattern is what three
+-- Files that the programs used, then pipes and the like, which have no name; sockets are in `connections`. The pattern is what three
 -- quarters of the transfers are whose place is known; of a file that was mostly mapped it is not known.
 with f as (
   select fname, big(sum(opens)) as opens, big(sum(reads)) as reads, big(sum(writes)) as writes,
@@ -9,7 +9,7 @@ with f as (
     big(sum(sequential)) as sequential, big(sum(strided)) as strided, big(sum(random)) as random,
     big(sum(unplaced)) as unplaced, big(sum(random_ns)) as random_ns,
     max(extent) as extent_bytes, max(read_extent) as read_extent, big(sum(read_placed)) as read_placed
-  from p_files group by fname
+  from p_files where not is_socket(fname) group by fname
 ), t as (
   select fname, big(sum(touched_bytes)) as touched_bytes from p_mappings group by fname having sum(mappings) > 0
 ), u as (

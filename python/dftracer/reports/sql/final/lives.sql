@@ -10,14 +10,15 @@ with ends as (
   from p_processes join numbers using (process)
 ), sums as (
   select e.*, big(end_ns::hugeint - start_ns) as life_ns, coalesce(io_ns, 0) as io_ns, coalesce(lock_ns, 0) as lock_ns,
-    coalesce(child_ns, 0) as child_ns, coalesce(pipe_ns, 0) as pipe_ns, coalesce(store_ns, 0) as store_ns
+    coalesce(child_ns, 0) as child_ns, coalesce(pipe_ns, 0) as pipe_ns, coalesce(store_ns, 0) as store_ns,
+    coalesce(net_ns, 0) as net_ns
   from ends e left join p_times using (process)
 ), others as (
-  select *, greatest(life_ns - io_ns - lock_ns - child_ns - pipe_ns - store_ns, 0) as other_ns from sums
+  select *, greatest(life_ns - io_ns - lock_ns - child_ns - pipe_ns - store_ns - net_ns, 0) as other_ns from sums
 ), idles as (
   select *, case when cpu_ns * 10::hugeint < other_ns then other_ns - cpu_ns else 0 end as idle_ns from others
 ), busy as (
-  select *, big(greatest(life_ns - child_ns - pipe_ns - store_ns - idle_ns, least(life_ns, coalesce(cpu_ns, 0)))::hugeint) as busy_ns from idles
+  select *, big(greatest(life_ns - child_ns - pipe_ns - store_ns - net_ns - idle_ns, least(life_ns, coalesce(cpu_ns, 0)))::hugeint) as busy_ns from idles
 ), children as (
   select ppid, host, big(sum(life_ns)) as children_ns from sums group by all
 )

@@ -15,7 +15,7 @@ with work as (
   where m.start_ns <= l.start_ns or l.start_ns is null group by p.process
 )
 select n.number as process, p.pid, p.host, p.rank, p.name, p.command, p.events, p.threads, p.first_ns, p.last_ns,
-  l.start_ns, l.end_ns, l.life_ns, l.timed_by, l.run, l.busy_ns, l.lock_ns, l.child_ns + l.pipe_ns + l.store_ns as wait_ns, l.idle_ns, l.cpu_ns,
+  l.start_ns, l.end_ns, l.life_ns, l.timed_by, l.run, l.busy_ns, l.lock_ns, l.child_ns + l.pipe_ns + l.store_ns + l.net_ns as wait_ns, l.idle_ns, l.cpu_ns,
   case
     when coalesce(computes, false) then 'main'
     when coalesce(feeds, false) then 'worker'
@@ -23,7 +23,7 @@ select n.number as process, p.pid, p.host, p.rank, p.name, p.command, p.events, 
     else 'main'
   end as role,
   parents.number as parent, case when not coalesce(computes, false) and coalesce(feeds, false) then ready_ns end as ready_ns,
-  coalesce(t.io_ns, 0) as io_ns, l.child_ns as child_wait_ns, l.pipe_ns as pipe_wait_ns, coalesce(t.compute_ns, 0) as compute_ns, coalesce(t.hidden_io_ns, 0) as hidden_io_ns,
+  coalesce(t.io_ns, 0) as io_ns, l.child_ns as child_wait_ns, l.pipe_ns as pipe_wait_ns, l.net_ns as net_wait_ns, coalesce(t.compute_ns, 0) as compute_ns, coalesce(t.hidden_io_ns, 0) as hidden_io_ns,
   coalesce(t.io_ns - t.hidden_io_ns, 0) as unhidden_io_ns,
   case when t.io_ns > 0 then 100.0 * t.hidden_io_ns / t.io_ns end as overlap_percent,
   told(m.read_bytes, m.read_unknown) as read_bytes, told(m.write_bytes, m.write_unknown) as write_bytes,
