@@ -32,6 +32,7 @@ _PATH = re.compile(
     rb'"name":"FH".*?"args":\{[^{}]*?"name":"((?:[^"\\]|\\.)*)","value":"([0-9a-f]{16})"'
 )
 _CALLS = (b"POSIX", b"STDIO")
+_SOCKETS = b"NET"  # calls that are no I/O: their bytes are in no rate
 _NO_DATA = (b"readdir", b"readlink", b"readahead", b"aio_")
 _MOST_LINES = 20_000  # read per process and interval
 _TAIL = 512 << 10  # bytes of a trace that are read, if more were written
@@ -225,7 +226,8 @@ def _sample(
         seconds = int(lasts or 0) / peeked.units
         is_call = category in _CALLS
         read, written = _bytes_of(name, line) if is_call else (0, 0)
-        _add(calls[name] if is_call else regions[name], read, written, seconds)
+        named = calls if is_call or category == _SOCKETS else regions
+        _add(named[name], read, written, seconds)
         if is_call:
             file = _FILE.search(line)
             if file is not None:
