@@ -275,3 +275,86 @@ assert ctypes.get_errno() == 4, ctypes.get_errno()
 def test_a_receive_that_a_signal_interrupts(place: Path) -> None:
     run = intercept.traced(sys.executable, "-c", INTERRUPTED, cwd=place)
     assert [args["errno"] for _, name, _, args in recorded(run) if name == "recv"] == [4]
+
+
+PEERS = """
+import socket
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(17000):
+    udp.sendto(b"12345", (f"127.0.{number >> 8}.{number & 255}", 9))
+with open("after", "w") as file:
+    file.write("1")
+"""
+
+
+def test_more_peers_than_are_kept_apart(place: Path) -> None:
+    """The table of files keeps its room for files."""
+    run = intercept.traced(sys.executable, "-c", PEERS, cwd=place)
+    names = Counter(path for _, name, path, _ in recorded(run) if name == "sendto")
+    assert sum(names.values()) == 17000
+    numbered = [name for name in names if re.fullmatch(r"udp://127\.0\.\d+\.\d+:9#\d+", name or "")]
+    alone = [name for name in names if re.fullmatch(r"udp://127\.0\.\d+\.\d+:9", name or "")]
+    assert 8000 < len(numbered) <= 8192
+    assert 8000 < len(alone) <= 8192
+    assert names["udp:(more peers than are kept apart)"] == 17000 - len(numbered) - len(alone)
+    assert [event for event in run.one.below(place) if event.name == "write"]
+
+
+PING = """
+import http.client, http.server, socket, threading
+ROUNDS = 200
+def serve(server):
+    connection, _ = server.accept()
+    with connection:
+        while (asked := connection.recv(100)):
+            connection.sendall(b"+PONG\\r\\n")
+for kind in (0, 1):
+    server = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=serve, args=(server,))
+    thread.start()
+    with socket.create_connection(server.getsockname()) as client:
+        for _ in range(ROUNDS):
+            client.sendall(b"*1\\r\\n$4\\r\\nPING\\r\\n")
+            assert client.recv(100) == b"+PONG\\r\\n"
+    thread.join()
+    print(server.getsockname()[1])
+class Handler(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_): pass
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"x" * 12345)
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+for _ in range(5):
+    client = http.client.HTTPConnection(*server.server_address)
+    client.request("GET", "/")
+    assert len(client.getresponse().read()) == 12345
+    client.close()
+server.shutdown()
+print(server.server_address[1])
+"""
+
+
+def test_a_report_of_programs_that_talk(place: Path) -> None:
+    """Bytes and connections are those that the programs exchanged, at both ends."""
+    from dftracer import reports
+
+    run = intercept.traced(sys.executable, "-c", PING, cwd=place)
+    first, second, web = (int(line) for line in run.result.stdout.split())
+    rows = {row["peer"]: row for row in reports.load(run.directory).connections}
+    for port in (first, second):
+        client = rows[f"tcp://127.0.0.1:{port}"]
+        server = rows[f"tcp-from://127.0.0.1->:{port}"]
+        assert (client["connections"], server["connections"]) == (1, 1)
+        assert (client["sent_bytes"], client["received_bytes"]) == (200 * 14, 200 * 7)
+        assert (server["sent_bytes"], server["received_bytes"]) == (200 * 7, 200 * 14)
+        assert (client["sends"], client["receives"]) == (200, 200)
+        assert client["first_byte_max_ns"] > 0
+        assert client["reach"] == "loopback"
+    client = rows[f"tcp://127.0.0.1:{web}"]
+    server = rows[f"tcp-from://127.0.0.1->:{web}"]
+    assert (client["connections"], server["connections"]) == (5, 5)
+    assert client["received_bytes"] == server["sent_bytes"] > 5 * 12345
+    assert client["sent_bytes"] == server["received_bytes"] > 0
+    assert (client["errors"], server["errors"]) == (0, 0)
