@@ -1,7 +1,7 @@
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/dftracer)
 
-install(TARGETS dftracer_core EXPORT dftracer-targets
+install(TARGETS dftracer_core dftracer_inject EXPORT dftracer-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET dftracer_preload)
   install(TARGETS dftracer_preload EXPORT dftracer-targets

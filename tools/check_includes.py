@@ -9,13 +9,14 @@ ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 
 # Each room may include itself and every room before it.
-CORE = ["base", "format", "record", "buffer", "sink", "recovery", "session", "intercept", "api"]
+CORE = ["base", "format", "record", "buffer", "sink", "recovery", "session", "hooks", "intercept", "api"]
 # The reader's sub-rooms, in their own order.
 READER = ["parse", "input", "stats", "arrow", "intervals", "write", "merge", "export", "python"]
 
 ALLOWED = {room: set(CORE[: index + 1]) for index, room in enumerate(CORE)}
 # Leaves: what a trace file is, and how to talk to the kernel, know nothing of each other.
 ALLOWED["format"] = {"format"}
+ALLOWED["inject"] = set()
 # The preload library is a table of jumps, and the extension goes through the core's private ABI.
 ALLOWED["preload"] = {"format"}
 ALLOWED["python"] = {"python", "python/support", "api", "format", "record"}

@@ -14,6 +14,8 @@ from dftracer.errors import DFTracerError
 
 LIBRARY = Path(__file__).resolve().parent / "lib64" / "libdftracer_core.so"
 PRELOAD = LIBRARY.with_name("libdftracer_preload.so")
+# What NVTX and ITT load as the library of a tool.
+INJECT = LIBRARY.with_name("libdftracer_inject.so")
 
 RECOVER_FORCE = 1
 

@@ -9,6 +9,7 @@
 #include "api/export.hpp"
 #include "base/signals.hpp"
 #include "buffer/span.hpp"
+#include "hooks/hooks.hpp"
 #include "intercept/intercept.hpp"
 #include "recovery/recover.hpp"
 #include "session/session.hpp"
@@ -168,6 +169,7 @@ int begin_session(const char* log_file, const char* data_dirs, const int* proces
   request.rank = process_id != nullptr ? *process_id : -1;
   request.intercept = intercept;
   if (!dft::session::start(request)) return -1;
+  dft::hooks::begin();
   if (intercept) dft::intercept::begin();
   return 0;
 }
@@ -183,6 +185,7 @@ DFT_EXPORT int dftracer_initialize_no_bind(const char* log_file, const char* dat
   return begin_session(log_file, data_dirs, process_id, false);
 }
 DFT_EXPORT void dftracer_finalize(void) {
+  dft::hooks::end();
   dft::session::stop();
   if (!dft::session::active()) dft::intercept::end();
 }
@@ -196,6 +199,7 @@ DFT_EXPORT void dftracer_preload_begin(void) {
   request.preloaded = true;
   if (!dft::session::start(request)) return;
   dft::session::keep_meaning_for_children();
+  dft::hooks::begin();
   dft::intercept::begin();
 }
 DFT_EXPORT void dftracer_flush(void) { dft::session::flush(); }

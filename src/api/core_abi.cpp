@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "buffer/span.hpp"
+#include "hooks/hooks.hpp"
 #include "session/session.hpp"
 
 namespace {
@@ -258,6 +259,17 @@ DFT_EXPORT void dftracer_foreign_with(const dftracer_foreign* event, dftracer_na
                                event->duration_ns};
   write_foreign(head, names, event->thread, args, size);
 }
+
+DFT_EXPORT void dftracer_instant_at(dftracer_names* names, std::uint64_t time_ns, const void* args,
+                                    std::size_t size) {
+  ThreadState* t = dft::buffer::this_thread();
+  if (t == nullptr) return;
+  const auto head =
+      dft::buffer::make_head(*t, dft::record::Kind::kInstant, dft::record::kForeign, time_ns, 0);
+  write_foreign(head, names, t->thread, args, size);
+}
+
+DFT_EXPORT std::uint64_t dftracer_least_ticks(void) { return dft::hooks::least_ticks(); }
 
 DFT_EXPORT void dftracer_name_lane(std::uint32_t thread, const char* name, std::size_t size) {
   dft::record::Head head{};

@@ -47,6 +47,11 @@ void dftracer_complete_open(const dftracer_region* region, dftracer_names* names
 void dftracer_complete_with(dftracer_names* names, std::uint64_t start, std::uint64_t duration,
                             const void* args, std::size_t size);
 void dftracer_instant_with(dftracer_names* names, const void* args, std::size_t size);
+// The same for a time in the past, in nanoseconds of the Unix epoch on the trace's clock.
+void dftracer_instant_at(dftracer_names* names, std::uint64_t time_ns, const void* args,
+                         std::size_t size);
+// Functions that took fewer ticks are not recorded (DFTRACER_FUNCTIONS_MIN_US); 0: all are.
+std::uint64_t dftracer_least_ticks(void);
 // As buffer::resume and buffer::suspend; `before` is null the first time.
 void dftracer_resume(dftracer_region* region, const dftracer_inside* inside,
                      dftracer_before* before);

@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "hooks/hooks.hpp"
 #include "intercept/exec_target.hpp"
 #include "intercept/intercept.hpp"
 #include "intercept/processes.hpp"
@@ -310,6 +311,7 @@ extern "C" int DFT_WRAPPER(execveat)(int dirfd, const char* path, char* const ar
 extern "C" int DFT_WRAPPER(dlclose)(void* library) {
   const int result = real<int(void*)>(Row::dlclose)(library);
   forget_native_sites();
+  dft::hooks::forget_functions();
   return result;
 }
 

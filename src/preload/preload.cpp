@@ -4,6 +4,8 @@
 extern "C" {
 
 void dftracer_preload_begin();
+void dftracer_function_enter(void*, void*);
+void dftracer_function_exit(void*, void*);
 
 // Where this library is: what a call is passed on to is looked for behind it.
 __attribute__((visibility("default"))) extern const char dftracer_preload_here = 1;
@@ -26,6 +28,15 @@ __attribute__((constructor)) static void begin() {
   const Wrapper* entry = dftracer_wrappers;
   for (void** way = dftracer_ways; way != dftracer_ways_end; ++way) *way = (entry++)->function;
   dftracer_preload_begin();
+}
+
+// The hooks of programs that are compiled with -finstrument-functions. libc has functions of these names
+// that do nothing; they are no rows of the table because they are not calls of libc's.
+__attribute__((visibility("default"))) void __cyg_profile_func_enter(void* function, void* site) {
+  dftracer_function_enter(function, site);
+}
+__attribute__((visibility("default"))) void __cyg_profile_func_exit(void* function, void* site) {
+  dftracer_function_exit(function, site);
 }
 
 }  // extern "C"

@@ -1,6 +1,7 @@
 // The process-wide session: start, stop, fork, exec and exit of recording. Called by the C API and
 // the wrappers on the program's threads, at exit, and by a thread's first event.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -45,6 +46,9 @@ void will_exec_untraced() noexcept;
 void exec_failed() noexcept;
 // A program was started that cannot be traced.
 void note_untraced(const char* name, Untraced why) noexcept;
+// Called by the thread that ends the process, before the trace is closed: for spans that are open then,
+// in rooms that this one must not include.
+extern std::atomic<void (*)()> g_before_exit;
 // The process leaves without running its destructors.
 void at_exit() noexcept;
 

@@ -89,6 +89,7 @@ def test_any_name_survives_every_shell(shell: str, tmp_path: Path) -> None:
         "DFTRACER_INIT": "PRELOAD",
         "DFTRACER_LOG_FILE": found["DFTRACER_LOG_FILE"],
         "DFTRACER_DATA_DIR": f"{odd}:/b",
+        "DFTRACER_OTEL": "1",
         "DFTRACER_STORES": "1",
         "DFTRACER_SUMMARY": "0",
         "LD_PRELOAD": str(_libcore.PRELOAD),

@@ -368,7 +368,9 @@ def test_options_and_their_variables(tmp_path: Path) -> None:
     assert (got["DFTRACER_DISABLE_IO"], got["DFTRACER_INC_METADATA"]) == ("1", "0")
     assert got["DFTRACER_DISABLE_NET"] == "1"
     assert (got["DFTRACER_TORCH"], got["DFTRACER_SUMMARY"]) == ("1", "0")
-    assert got["DFTRACER_STORES"] == "1"
+    assert (got["DFTRACER_STORES"], got["DFTRACER_OTEL"]) == ("1", "1")
+    assert got["NVTX_INJECTION64_PATH"] == got["INTEL_LIBITTNOTIFY64"]
+    assert "DFTRACER_FUNCTIONS" not in got
     assert done.stderr == ""
     given = {"DFTRACER_LOG_FILE": "e/m", "DFTRACER_DATA_DIR": "/b", "LD_PRELOAD": "libm.so.6"}
     done = dftracer("run", *command, cwd=tmp_path, env=given)

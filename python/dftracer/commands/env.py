@@ -9,7 +9,13 @@ import sys
 from collections.abc import Mapping
 
 from dftracer import _libcore
-from dftracer.commands._cli.recording import OWN_FAILURE, add_options, require_library, settings
+from dftracer.commands._cli.recording import (
+    INJECTED,
+    OWN_FAILURE,
+    add_options,
+    require_library,
+    settings,
+)
 from dftracer.errors import DFTracerError
 
 EXAMPLES = """\
@@ -34,6 +40,8 @@ VARIABLES = (
     "DFTRACER_DISABLE_IO",
     "DFTRACER_INC_METADATA",
     "DFTRACER_STORES",
+    "DFTRACER_OTEL",
+    "DFTRACER_FUNCTIONS",
     "DFTRACER_TORCH",
     "DFTRACER_SUMMARY",
 )
@@ -74,8 +82,11 @@ def _set(args: argparse.Namespace) -> dict[str, str | None]:
 
 
 def _unset() -> dict[str, str | None]:
-    """Unset for None. LD_PRELOAD keeps the libraries of others."""
+    """Unset for None. LD_PRELOAD keeps the libraries of others, and so do NVTX and ITT."""
     changes: dict[str, str | None] = dict.fromkeys(VARIABLES)
+    for variable in INJECTED.values():
+        if os.path.basename(os.environ.get(variable, "")) == _libcore.INJECT.name:
+            changes[variable] = None
     words = os.environ.get("LD_PRELOAD", "").replace(" ", ":").split(":")
     others = [word for word in words if word and os.path.basename(word) != _libcore.PRELOAD.name]
     changes["LD_PRELOAD"] = ":".join(others) or None

@@ -90,10 +90,28 @@ OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         },
     ),
     (
+        ("--functions",),
+        {
+            "metavar": "PATTERN",
+            "action": "append",
+            "default": [],
+            "help": "record the calls of functions by name: a module, `module.function`, or a "
+            "pattern such as `package.*`; may be repeated (DFTRACER_FUNCTIONS)",
+        },
+    ),
+    (
         ("-q", "--quiet"),
         {"action": "store_true", "help": "print no summary (DFTRACER_SUMMARY=0)"},
     ),
 )
+
+
+# Annotations for other tools: the switch, and the variable that names the library of the tool.
+INJECTED = {"DFTRACER_NVTX": "NVTX_INJECTION64_PATH", "DFTRACER_ITT": "INTEL_LIBITTNOTIFY64"}
+
+
+def _is_off(name: str) -> bool:
+    return os.environ.get(name, "1").strip().lower() in ("", "0", "false", "no", "off")
 
 
 def add_options(parser: argparse.ArgumentParser, **helps: str) -> None:
@@ -124,7 +142,12 @@ def settings(
     `create` reserves a new directory by making it; otherwise the first traced process makes it.
     """
     made = {"DFTRACER_ENABLE": "1", "DFTRACER_INIT": "PRELOAD"}
-    made["DFTRACER_STORES"] = os.environ.get("DFTRACER_STORES", "1")
+    for name in ("DFTRACER_STORES", "DFTRACER_OTEL"):
+        made[name] = os.environ.get(name, "1")
+    for name, variable in INJECTED.items():
+        # A tool that the user chose gets the annotations.
+        if not _is_off(name) and not os.environ.get(variable):
+            made[variable] = str(_libcore.INJECT)
     log_file = _log_file(args, command, os.environ, create)
     if log_file is not None:
         made["DFTRACER_LOG_FILE"] = log_file
@@ -132,6 +155,8 @@ def settings(
     made["LD_PRELOAD"] = _preload(os.environ.get("LD_PRELOAD", ""), place)
     if args.data_dir:
         made["DFTRACER_DATA_DIR"] = ":".join(_data_directory(path) for path in args.data_dir)
+    if args.functions:
+        made["DFTRACER_FUNCTIONS"] = ",".join(args.functions)
     for given, name, value in (
         (args.no_io, "DFTRACER_DISABLE_IO", "1"),
         (args.no_net, "DFTRACER_DISABLE_NET", "1"),
