@@ -41,7 +41,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "entry": ("commands()", "_mixture", "root()"),
 }
 ENTRIES = ("_entry", "__main__")
-STARTUP = ("_startup", "_stores")
+STARTUP = ("_startup", "_stores", "_otel", "_functions")
 # What verbs share. The dispatcher in it loads a verb by its name, which is no import.
 SHARED = "_cli"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # importing typing would take longer than all the rest
     from types import ModuleType
     from typing import Any
 
-__all__ = ["MODULES", "arm", "forget", "watch"]
+__all__ = ["MODULES", "arm", "find_imports_of", "forget", "forget_imports_of", "watch"]
 
 # The modules that are instrumented once they are imported.
 MODULES = frozenset(
@@ -67,9 +67,12 @@ def _imported(module: ModuleType, name: str) -> None:
 class _Loader:
     """Loads a module with its own loader, then restores that loader."""
 
-    def __init__(self, real: Loader, name: str) -> None:
+    def __init__(
+        self, real: Loader, name: str, imported: Callable[[ModuleType, str], None]
+    ) -> None:
         self._real = real
         self._name = name
+        self._imported = imported
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
@@ -84,17 +87,26 @@ class _Loader:
         if module.__spec__ is not None:
             module.__spec__.loader = self._real
         self._real.exec_module(module)
-        _imported(module, self._name)
+        self._imported(module, self._name)
 
 
 class _Finder:
-    """Not removed from sys.meta_path by a search: programs look for packages, with
-    importlib.util.find_spec, that they import later or never."""
+    """Calls `imported` with each of these modules once it is imported.
+
+    Not removed from sys.meta_path by a search: programs look for packages, with
+    importlib.util.find_spec, that they import later or never.
+    """
+
+    def __init__(
+        self, modules: frozenset[str], imported: Callable[[ModuleType, str], None]
+    ) -> None:
+        self.modules = modules
+        self._imported = imported
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name not in MODULES:
+        if name not in self.modules:
             return None
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
@@ -103,7 +115,11 @@ class _Finder:
             spec: ModuleSpec | None = find(name, path, target)
             if spec is not None:
                 if hasattr(spec.loader, "exec_module"):
-                    spec.loader = _Loader(spec.loader, name)  # type: ignore[assignment, arg-type]
+                    spec.loader = _Loader(  # type: ignore[assignment]
+                        spec.loader,  # type: ignore[arg-type]
+                        name,
+                        self._imported,
+                    )
                 return spec
         return None
 
@@ -111,6 +127,24 @@ class _Finder:
 def _is_imported(name: str) -> bool:
     module = sys.modules.get(name)
     return module is not None and not getattr(module.__spec__, "_initializing", False)
+
+
+def find_imports_of(modules: frozenset[str], imported: Callable[[ModuleType, str], None]) -> None:
+    """Calls `imported` with these modules when they are imported, and now with those that are."""
+    if any(isinstance(finder, _Finder) and finder.modules is modules for finder in sys.meta_path):
+        return
+    sys.meta_path.insert(0, _Finder(modules, imported))
+    for name in modules:
+        if _is_imported(name):
+            imported(sys.modules[name], name)
+
+
+def forget_imports_of(modules: frozenset[str]) -> None:
+    sys.meta_path[:] = [
+        finder
+        for finder in sys.meta_path
+        if not (isinstance(finder, _Finder) and finder.modules is modules)
+    ]
 
 
 def arm() -> None:
@@ -121,13 +155,9 @@ def arm() -> None:
 
 def watch() -> None:
     """Instrument the libraries when they are imported, and now those that are."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
-        for name in MODULES:
-            if _is_imported(name):
-                _imported(sys.modules[name], name)
+    find_imports_of(MODULES, _imported)
 
 
 def forget() -> None:
     """Stop watching imports."""
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+    forget_imports_of(MODULES)

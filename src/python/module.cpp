@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/core_abi.hpp"
+#include "python/chosen_functions.hpp"
 #include "python/function.hpp"
 #include "python/fx_graph.hpp"
 #include "python/generator.hpp"
@@ -179,6 +180,24 @@ PyObject* instant(PyObject*, PyObject* const* args, Py_ssize_t count) {
   Py_RETURN_NONE;
 }
 
+// instant_at(name, category, time_ns, *dicts): at a time of the Unix epoch
+PyObject* instant_at(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count < 3) {
+    PyErr_SetString(PyExc_TypeError, "instant_at(name, category, time_ns, *arguments)");
+    return nullptr;
+  }
+  if (dftracer_active() == 0) Py_RETURN_NONE;
+  const std::string name = display_text(args[0]);
+  const std::string category = display_text(args[1]);
+  std::string arguments;
+  for (Py_ssize_t i = 3; i < count; ++i) {
+    if (PyDict_Check(args[i])) append_dict(arguments, args[i]);
+  }
+  dftracer_names names{0, name.data(), name.size(), category.data(), category.size()};
+  dftracer_instant_at(&names, unsigned_time(args[2]), arguments.data(), arguments.size());
+  Py_RETURN_NONE;
+}
+
 PyObject* metadata(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2) {
     PyErr_SetString(PyExc_TypeError, "metadata(key, value)");
@@ -205,6 +224,7 @@ PyMethodDef g_methods[] = {
     {"time", time, METH_NOARGS, "Time as events have it; 0 while nothing is recorded."},
     {"complete", as_method(complete), METH_FASTCALL, "Record one event with times of its own."},
     {"instant", as_method(instant), METH_FASTCALL, "Record that something happened now."},
+    {"instant_at", as_method(instant_at), METH_FASTCALL, "Record that something happened then."},
     {"enter", enter, METH_NOARGS, "Open a level: what follows is inside it."},
     {"leave", leave, METH_NOARGS, "Close the level that enter() opened last."},
     {"metadata", as_method(metadata), METH_FASTCALL, "Record a key and a value of the process."},
@@ -219,7 +239,8 @@ int execute(PyObject* module) {
   const bool done = add_node_type(module) && add_function_types(module) &&
                     make_suspendable_types() && add_iter_type(module) && add_graph_types(module) &&
                     add_region_type(module) && add_batch_type(module) && add_lineage_type(module) &&
-                    add_loader_item_types(module) && add_worker_queue_types(module);
+                    add_loader_item_types(module) && add_worker_queue_types(module) &&
+                    add_chosen_functions(module);
   return done ? 0 : -1;
 }
 
