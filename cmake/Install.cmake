@@ -63,8 +63,8 @@ endif()
 
 if(TARGET dftracer_python)
   install(TARGETS dftracer_python dftracer_reader_python LIBRARY DESTINATION .)
-  # Beside the package, where Python looks for it when it starts: one line that does nothing unless
-  # DFTRACER_TORCH or DFTRACER_STORES is set.
+  # Beside the package, where Python looks for it when it starts: lines that do nothing unless
+  # their variables (DFTRACER_TORCH, DFTRACER_STORES, ...) are set.
   if(SKBUILD_PLATLIB_DIR)
     install(FILES python/dftracer.pth DESTINATION ${SKBUILD_PLATLIB_DIR})
   endif()

@@ -9,7 +9,18 @@ ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 
 # Each room may include itself and every room before it.
-CORE = ["base", "format", "record", "buffer", "sink", "recovery", "session", "hooks", "intercept", "api"]
+CORE = [
+    "base",
+    "format",
+    "record",
+    "buffer",
+    "sink",
+    "recovery",
+    "session",
+    "hooks",
+    "intercept",
+    "api",
+]
 # The reader's sub-rooms, in their own order.
 READER = ["parse", "input", "stats", "arrow", "intervals", "write", "merge", "export", "python"]
 

@@ -25,7 +25,7 @@ OWN_SYMBOLS = "dftracer_"
 PROMISE = (2, 17)
 LARGEST = 3_000_000
 LICENCES = ("LICENSE", "LICENSE.isal", "LICENSE.libyaml")
-LIBRARIES = ("lib64/libdftracer_core.so", "lib64/libdftracer_preload.so")
+LIBRARIES = tuple(f"lib64/libdftracer_{name}.so" for name in ("core", "preload", "inject"))
 # Of glibc itself, and of ours.
 ALLOWED = {
     *("libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1"),

@@ -185,7 +185,6 @@ DFT_EXPORT int dftracer_initialize_no_bind(const char* log_file, const char* dat
   return begin_session(log_file, data_dirs, process_id, false);
 }
 DFT_EXPORT void dftracer_finalize(void) {
-  dft::hooks::end();
   dft::session::stop();
   if (!dft::session::active()) dft::intercept::end();
 }

@@ -6,6 +6,7 @@
 
 #include "buffer/span.hpp"
 #include "hooks/hooks.hpp"
+#include "hooks/open_spans.hpp"
 #include "session/session.hpp"
 
 namespace {
@@ -270,6 +271,7 @@ DFT_EXPORT void dftracer_instant_at(dftracer_names* names, std::uint64_t time_ns
 }
 
 DFT_EXPORT std::uint64_t dftracer_least_ticks(void) { return dft::hooks::least_ticks(); }
+DFT_EXPORT void dftracer_count_lost(void) { dft::hooks::count_lost(); }
 
 DFT_EXPORT void dftracer_name_lane(std::uint32_t thread, const char* name, std::size_t size) {
   dft::record::Head head{};

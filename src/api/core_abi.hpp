@@ -52,6 +52,8 @@ void dftracer_instant_at(dftracer_names* names, std::uint64_t time_ns, const voi
                          std::size_t size);
 // Functions that took fewer ticks are not recorded (DFTRACER_FUNCTIONS_MIN_US); 0: all are.
 std::uint64_t dftracer_least_ticks(void);
+// An event that is not recorded because a table is full.
+void dftracer_count_lost(void);
 // As buffer::resume and buffer::suspend; `before` is null the first time.
 void dftracer_resume(dftracer_region* region, const dftracer_inside* inside,
                      dftracer_before* before);

@@ -30,6 +30,7 @@ Lock g_lock;
 std::size_t g_count = 0;
 bool g_said_full = false;
 std::uint32_t g_category = 0;
+std::uint32_t g_other = 0;                // the name of functions for whose own there is no room
 const PatternList* g_patterns = nullptr;  // never freed: threads may use it until the process ends
 
 DFT_HOT constinit std::atomic<bool> g_wanted{false};
@@ -55,7 +56,7 @@ std::uint64_t ids_of(const void* function, std::uint64_t& size) {
   const std::string_view name = name_function(function, text, size);
   if (!g_patterns->matches(name)) return 0;
   const std::uint32_t id = buffer::g_names.id(name);
-  return id != 0 ? id | std::uint64_t{g_category} << 32 : 0;
+  return (id != 0 ? id : g_other) | std::uint64_t{g_category} << 32;
 }
 
 // The function's first call. Calls that this makes, of an allocator that is instrumented itself, are
@@ -93,7 +94,7 @@ bool is_gone(const OpenSpan& entry, std::uint64_t frame) {
 void end_call(OpenSpan& entry) {
   const std::uint64_t least = g_least.load(std::memory_order_relaxed);
   if (least != 0 && entry.span.live != 0 && record::ticks() - entry.span.draft.head.start < least) {
-    buffer::drop_span(entry.span);
+    drop(entry.span);
     return;
   }
   close(entry.span);
@@ -164,18 +165,14 @@ void begin() noexcept try {
   {
     Locked locked(g_lock);
     g_category = buffer::g_names.id("FUNC");
+    g_other = buffer::g_names.id("another function");
     if (g_patterns == nullptr) g_patterns = new PatternList(config.functions);
     if (config.functions_min_us != 0) g_least.store(ticks_in(config.functions_min_us));
   }
-  session::g_before_exit.store(end_open_spans);
+  session::g_before_end.store(end_open_spans);
   g_wanted.store(true);
 } catch (...) {
   g_wanted.store(false);
-}
-
-void end() noexcept {
-  if (!session::active()) return;
-  end_open_spans();
 }
 
 std::uint64_t least_ticks() noexcept { return g_least.load(std::memory_order_relaxed); }
@@ -210,8 +207,10 @@ extern "C"
   if (spans == nullptr || spans->empty() || spans->top[-1].place < frame ||
       !contains(spans->top[-1], site)) [[unlikely]]
     spans = prepare(site, frame);
-  if (spans == nullptr || spans->full()) [[unlikely]]
+  if (spans == nullptr || spans->full()) [[unlikely]] {
+    count_lost();
     return;
+  }
   OpenSpan& entry = *spans->top++;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   entry.owner = reinterpret_cast<std::uintptr_t>(address);

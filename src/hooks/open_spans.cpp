@@ -58,6 +58,32 @@ void end_open_spans() noexcept {
   }
 }
 
+void count_lost() noexcept {
+  if (buffer::this_thread() == nullptr) return;
+  if (buffer::Spool* spool = buffer::g_spool.load()) spool->add_lost(1);
+}
+
+namespace {
+
+// In a forked child until it records something itself: ending what its parent began must not make a
+// trace for it.
+bool forget_parents(buffer::Span& span) {
+  if (buffer::generation_is_live()) return false;
+  span.draft.clear();
+  span.live = 0;
+  return true;
+}
+
+}  // namespace
+
+void close_slow(buffer::Span& span) noexcept {
+  if (!forget_parents(span)) buffer::close_span(span, record::ticks());
+}
+
+void drop(buffer::Span& span) noexcept {
+  if (!forget_parents(span)) buffer::drop_span(span);
+}
+
 void open(buffer::Span& span, const Label& name, std::uint32_t category) noexcept {
   span.live = 0;
   if (name.id != 0 && category != 0 && buffer::try_open(span, name.id, category)) [[likely]]

@@ -29,7 +29,7 @@ struct OpenSpans {
 };
 
 enum class Stack : std::uint8_t { kRanges, kFunctions, kCount };
-// Deeper ranges and functions are not recorded. Pages that are not used take no memory.
+// Deeper ranges and functions are counted as lost. Pages that are not used take no memory.
 inline constexpr std::size_t kMostOpen[] = {4096, 16384};
 
 struct ThreadStacks {
@@ -46,6 +46,9 @@ OpenSpans* make_stack(Stack which) noexcept;
 // Ends what the calling thread has open, at the end of a session.
 void end_open_spans() noexcept;
 
+// An event that is not recorded because a table is full.
+void count_lost() noexcept;
+
 // What an event is called: the text stands in the record itself where the id is 0.
 struct Label {
   std::uint32_t id;
@@ -56,10 +59,11 @@ struct Label {
 void open(buffer::Span& span, const Label& name, std::uint32_t category) noexcept;
 // Appends to an event that is being made.
 void put_text(buffer::Draft& draft, std::uint32_t key, std::string_view text) noexcept;
+void close_slow(buffer::Span& span) noexcept;
 inline void close(buffer::Span& span) noexcept {
-  if (span.live == 0) return;
-  if (!buffer::try_close(span)) buffer::close_span(span, record::ticks());
+  if (span.live != 0 && !buffer::try_close(span)) close_slow(span);
 }
+void drop(buffer::Span& span) noexcept;
 // An event without a duration, with the arguments of `draft`; its head is filled here.
 void write_instant(buffer::Draft& draft, const Label& name, std::uint32_t category) noexcept;
 // Shown as the name of the thread with this id.

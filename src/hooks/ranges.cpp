@@ -78,7 +78,10 @@ int push_range(std::uint64_t domain, const Label& name, std::uint32_t category,
     spans = make_stack(Stack::kRanges);
   if (spans == nullptr) return -1;
   OpenSpan* made = spans->full() ? reused_place(*spans, domain) : spans->top++;
-  if (made == nullptr) return -1;
+  if (made == nullptr) {
+    count_lost();
+    return -1;
+  }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   made->owner = kNobody;
   std::uint64_t level = 0;
@@ -133,6 +136,7 @@ std::uint64_t start_range(const Label& name, std::uint32_t category,
     slot.id.store(id, std::memory_order_release);
     return id;
   }
+  count_lost();
   return 0;
 }
 

@@ -29,7 +29,7 @@ struct OpenCall {
 };
 
 constexpr char kCategory[] = "FUNC";
-// Deeper calls are not recorded.
+// Deeper calls are counted as lost.
 constexpr std::size_t kMostOpen = 16384;
 
 // By the address of the code object, which is kept alive; null for one that was not chosen. Code objects
@@ -84,6 +84,7 @@ ChosenFunction* decide(PyObject* code, bool keep) {
 void begin(const ChosenFunction& function) {
   if (t_depth == kMostOpen) {
     ++t_skipped;
+    dftracer_count_lost();
     return;
   }
   if (t_depth == t_open.size()) t_open.push_back(std::make_unique<OpenCall>());

@@ -193,12 +193,12 @@ void close(Session& s) {
   account(s, closed.totals);
 }
 
-constinit std::atomic<void (*)()> g_before_exit{nullptr};
+constinit std::atomic<void (*)()> g_before_end{nullptr};
 
 void process_exits() {
   Session* s = g_session.load();
   if (s == nullptr || !buffer::g_on.load()) return;
-  if (void (*before)() = g_before_exit.load()) before();
+  if (void (*before)() = g_before_end.load()) before();
   SlowPath slow;
   Locked locked(g_lock);
   if (is_child(*s) || s->pipeline == nullptr) return;

@@ -166,6 +166,9 @@ bool start(const Request& request) noexcept try {
 }
 
 void stop() noexcept {
+  const Session* last = g_session.load();
+  void (*before)() = g_before_end.load();
+  if (before != nullptr && last != nullptr && last->starts == 1) before();
   SlowPath slow;
   Locked locked(g_lock);
   Session* s = g_session.load();

@@ -46,9 +46,9 @@ void will_exec_untraced() noexcept;
 void exec_failed() noexcept;
 // A program was started that cannot be traced.
 void note_untraced(const char* name, Untraced why) noexcept;
-// Called by the thread that ends the process, before the trace is closed: for spans that are open then,
-// in rooms that this one must not include.
-extern std::atomic<void (*)()> g_before_exit;
+// Called by the thread that ends the process or the session, before the trace is closed: for spans
+// that are open then, in rooms that this one must not include.
+extern std::atomic<void (*)()> g_before_end;
 // The process leaves without running its destructors.
 void at_exit() noexcept;
 

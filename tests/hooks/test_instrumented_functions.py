@@ -134,6 +134,8 @@ def test_calls_deeper_than_can_be_recorded_end_nothing_else(tmp_path: Path) -> N
     trace = run(tmp_path, program("-O1"), "deep", DFTRACER_FUNCTIONS="main,deep,sleeps")
     # main() has one of the places.
     assert len(trace.named("deep")) == 16384 - 1
+    lost = 20001 - (16384 - 1)
+    assert trace.one("end")["args"]["lost"] == lost
     assert inside(trace, "sleeps") == ["main"]
 
 

@@ -177,7 +177,8 @@ def test_the_list_of_omissions_is_up_to_date() -> None:
 def test_the_preload_library_exports_the_table_and_no_more() -> None:
     rows = calls.symbols(calls.read_table())
     assert rows
-    assert {name for name in exported(intercept.library()) if not is_own(name)} == rows
+    hooks = {"__cyg_profile_func_enter", "__cyg_profile_func_exit"}
+    assert {name for name in exported(intercept.library()) if not is_own(name)} == rows | hooks
 
 
 def test_every_row_is_a_function_of_this_libc() -> None:

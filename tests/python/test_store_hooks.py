@@ -189,7 +189,7 @@ def test_a_program_without_such_a_library_imports_nothing(tmp_path: Path) -> Non
         names = [type(finder).__name__ for finder in sys.meta_path]
         assert "_Finder" in names, names
         ours = sorted(name for name in sys.modules if name.startswith("dftracer"))
-        assert ours == ["dftracer", "dftracer._stores"], ours
+        assert ours == ["dftracer", "dftracer._otel", "dftracer._stores"], ours
         assert "typing" not in sys.modules
         import json
         assert json.__spec__.loader is json.__loader__
