@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>

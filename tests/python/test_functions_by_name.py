@@ -129,6 +129,13 @@ def test_patterns_name_modules_or_functions_and_leave_out_others(tmp_path: Path)
     assert not names & {f"package.module.{MODEL}layer", "package.module.recurse", "__main__.main"}
 
 
+def test_watching_twice_records_once(tmp_path: Path) -> None:
+    again = "from dftracer.python import _functions\nassert _functions.watch('package.*')\n"
+    trace, _ = run(tmp_path, "--functions", "package.*", main=again + MAIN)
+    levels = [e["args"]["level"] for e in trace.named("package.module.recurse")]
+    assert sorted(levels) == [1, 1, 2, 2, 3, 4, 5]
+
+
 def test_without_patterns_nothing_is_watched(tmp_path: Path) -> None:
     hook = "import sys; assert sys.getprofile() is None\n"
     if sys.version_info >= (3, 12):

@@ -23,6 +23,7 @@ _TOOL_IDS = (4, 3)
 _NAME = "dftracer"
 _OPTIMIZED = 1  # co_flags: a function, and not a module or the body of a class
 _tool: int | None = None
+_watching = False
 
 
 def _matcher(pattern: str) -> Callable[[str], Any]:
@@ -84,10 +85,15 @@ def _say(reason: str) -> None:
 def watch(patterns: str) -> bool:
     """Record the calls of these functions from now on; False, with a line on stderr, if another
     tool is in the way."""
+    global _watching
+    if _watching:  # some interpreters read a .pth file twice
+        return True
     chooser = Chooser(patterns)
     if hasattr(sys, "monitoring"):
-        return _watch_by_monitoring(chooser)
-    return _watch_by_profile_hook(chooser)
+        _watching = _watch_by_monitoring(chooser)
+    else:
+        _watching = _watch_by_profile_hook(chooser)
+    return _watching
 
 
 def _watch_by_monitoring(chooser: Chooser) -> bool:
@@ -141,7 +147,10 @@ def _watch_by_profile_hook(chooser: Chooser) -> bool:
 
 def remove() -> None:
     """Watch no functions any more."""
-    global _tool
+    global _tool, _watching
+    if not _watching:
+        return
+    _watching = False
     if hasattr(sys, "monitoring"):
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
         if _tool is not None:
