@@ -60,6 +60,8 @@ struct Id {
 
 constexpr std::uint32_t kMostDomains = 256;
 Domain g_domains[kMostDomains];
+Domain
+    g_no_domain;  // for one too many: the program skips its calls. Older stubs follow a null pointer
 NamedList g_domain_names;
 std::atomic<StringHandle*> g_handles[buffer::Names::kMost + 1];  // by the id of the name
 constexpr std::uint32_t kMostEvents = 1024;
@@ -89,7 +91,7 @@ Label label_of_handle(const StringHandle* handle) {
 
 Domain* create_domain(const char* name) {
   const std::uint32_t number = g_domain_names.number_of(text_of(name));
-  if (number == 0) return nullptr;  // the program skips its calls
+  if (number == 0) return &g_no_domain;
   Domain& domain = g_domains[number - 1];
   SlowPath slow;
   Locked locked(g_lock);
@@ -250,8 +252,8 @@ template <class F>
 void* erased(F* function) {
   return reinterpret_cast<void*>(function);
 }
-// The rest stays as the stub has it: pausing, synchronization, memory, counters, and what hardware
-// tools are told.
+// The rest is as it is without a tool, and costs as little: pausing, synchronization, memory, counters.
+// OpenMP's runtime asks whether these are there before it does more.
 const Provided kProvided[] = {
     {"__itt_domain_create", erased(create_domain)},
     {"__itt_string_handle_create", erased(create_string)},
@@ -287,9 +289,11 @@ extern "C" __attribute__((visibility("default"))) void dftracer_itt_attach(void*
   prepare_ranges();
   g_category.store(dft::buffer::g_names.id("ITT"));
   for (const ApiEntry* entry = global->api; entry->name != nullptr; ++entry) {
+    if (entry->function == nullptr) continue;
+    void* chosen = entry->when_off;
     for (const Provided& ours : kProvided) {
-      if (entry->function != nullptr && std::strcmp(entry->name, ours.name) == 0)
-        *entry->function = ours.function;
+      if (std::strcmp(entry->name, ours.name) == 0) chosen = ours.function;
     }
+    *entry->function = chosen;
   }
 }
