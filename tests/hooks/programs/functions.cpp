@@ -1,12 +1,12 @@
 // Functions in every way that they begin and end, compiled with -finstrument-functions.
 #include <alloca.h>
+#include <unistd.h>
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
-#include <unistd.h>
 
 #define DFT_KEEP __attribute__((noinline))
 
