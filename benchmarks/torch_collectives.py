@@ -21,7 +21,7 @@ from table import Row, markdown
 
 PROGRAM = Path(__file__).parent / "programs" / "collective_calls.py"
 MODES = ("bare", "traced")
-CALL_BAR = 2000.0  # nanoseconds
+CALL_BAR = 500.0  # nanoseconds
 STEP_BAR = 0.01  # of a step
 NAMES = {
     "nothing": "a collective, without what it does",

@@ -213,6 +213,55 @@ class Results:
     def put(self, *args: Any, **kwargs: Any) -> Any: ...
 
 @final
+class Group:
+    """A process group of torch.distributed."""
+
+    @property
+    def facts(self) -> dict[str, Any]: ...
+    @property
+    def count(self) -> int: ...
+    def __new__(cls, facts: dict[str, Any], /) -> Self: ...
+    def complete(
+        self, node: Node, function: str, start: int, duration: int, bytes: int, /
+    ) -> None: ...
+
+@final
+class Collectives:
+    """What the collectives of a process share."""
+
+    def __new__(
+        cls,
+        progress: Any,
+        module: dict[str, Any],
+        enter: Any,
+        start: Any,
+        first_bytes: Any,
+        tensor_type: type,
+        work_type: type | None,
+        /,
+    ) -> Self: ...
+    def find(self, process_group: Any, /) -> Group | None: ...
+    def wait(
+        self, target: Any, work: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], /
+    ) -> Any: ...
+
+@final
+class Collective:
+    """A collective function of torch.distributed."""
+
+    def __new__(
+        cls,
+        collectives: Collectives,
+        target: Any,
+        function: str,
+        event: str,
+        place: int,
+        is_matched: bool,
+        /,
+    ) -> Self: ...
+    def call(self, arguments: tuple[Any, ...], keywords: dict[str, Any], /) -> Any: ...
+
+@final
 class Batch:
     def __new__(cls, category: str, label: str, with_memory: bool = False, /) -> Self: ...
     def thread(self, tid: int, /) -> int: ...

@@ -9,6 +9,7 @@
 
 #include "api/core_abi.hpp"
 #include "python/chosen_functions.hpp"
+#include "python/collectives.hpp"
 #include "python/function.hpp"
 #include "python/fx_graph.hpp"
 #include "python/generator.hpp"
@@ -240,7 +241,7 @@ int execute(PyObject* module) {
                     make_suspendable_types() && add_iter_type(module) && add_graph_types(module) &&
                     add_region_type(module) && add_batch_type(module) && add_lineage_type(module) &&
                     add_loader_item_types(module) && add_worker_queue_types(module) &&
-                    add_chosen_functions(module);
+                    add_chosen_functions(module) && add_collective_types(module);
   return done ? 0 : -1;
 }
 

@@ -143,3 +143,27 @@ def test_every_collective_has_its_group_and_number(program: Program, tmp_path: P
         for event in trace.named("all_reduce"):
             if event["args"]["function"] == "DistributedDataParallel":
                 assert event["args"]["p_idx"] in passes
+
+
+def test_collectives_that_fail_nest_or_are_never_waited_for(
+    program: Program, tmp_path: Path
+) -> None:
+    done = program(PROGRAMS / "odd_collectives.py")
+    assert done.stdout.split("\n")[:3] == ["no group yet", "no tensor", "done"]
+    (trace,) = traces.read_directory(tmp_path)
+    events = sorted((e for e in trace.events if e["cat"] == "comm"), key=lambda e: e["ts"])
+    says = [(e["name"], e["args"]["function"], e["args"].get("seq")) for e in events]
+    assert says[:3] == [
+        ("all_reduce", "all_reduce", None),  # there is no group
+        ("all_reduce", "all_reduce", 0),  # it raised
+        ("all_to_all", "all_to_all_single", 1),  # and nothing inside it
+    ]
+    assert says[3:303] == [("all_reduce", "all_reduce", 2 + i) for i in range(300)]
+    # A group that is made again by the same name goes on counting.
+    assert says[303:] == [
+        ("all_reduce", "all_reduce", 302),
+        ("wait", "all_reduce", 302),
+        ("all_reduce", "all_reduce", 303),
+    ]
+    assert [e["args"]["bytes"] for e in events[1:4]] == [0, 40, 40]
+    assert [e["args"].get("async") for e in events[2:4]] == [None, 1]

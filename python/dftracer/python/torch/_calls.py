@@ -55,8 +55,8 @@ def _start() -> None:
 
 def install(patches: Patches) -> Progress:
     progress = Progress(torch.is_grad_enabled)
-    groups = instrument_collectives(patches, progress, start_once)
-    gradients = instrument_gradients(patches, progress, groups)
+    collectives = instrument_collectives(patches, progress, start_once)
+    gradients = instrument_gradients(patches, progress, collectives)
     _forward(patches, progress)
     _backward(patches, progress, gradients)
     _step(patches, progress)
@@ -117,11 +117,16 @@ def start_once() -> None:
 def _forward(patches: Patches, progress: Progress) -> None:
     inside = _inside
     in_backward: Call = getattr(torch._C, "_current_graph_task_id", lambda: -1)
-    weights = torch.nn.Module.parameters
 
     def is_model(module: Any) -> bool:
-        """Losses, activations and transforms are modules too: a model has weights."""
-        return next(weights(module), None) is not None
+        """Losses, activations and transforms are modules too: a model has weights.
+
+        Searched by hand: the first weight of `parameters()` costs five generators.
+        """
+        for weight in module._parameters.values():
+            if weight is not None:
+                return True
+        return any(child is not None and is_model(child) for child in module._modules.values())
 
     def outermost(original: Call, module: Any, args: Any, kwargs: Any) -> Any:
         if in_backward() != -1 or not is_model(module):

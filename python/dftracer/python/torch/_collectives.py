@@ -2,7 +2,8 @@
 
 Each has the name of its process group, the ranks in it, and its number among the collectives of
 that group, which all ranks call in the same order. One that is started with async_op=True is over
-when the program has waited for it: `wait` has the same number.
+when the program has waited for it: `wait` has the same number. The path of a call is in C++
+(src/python/collectives.cpp); here is what happens once per function and per group.
 """
 
 from __future__ import annotations
@@ -11,19 +12,17 @@ import importlib
 import inspect
 import os
 import sys
-import threading
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch.compiler import is_dynamo_compiling
 
-from dftracer._core import Region
+from dftracer._core import Collective, Collectives, Group
 from dftracer.python.torch._patch import Patches
 from dftracer.python.torch._progress import Progress
 
-__all__ = ["Groups", "bytes_of", "instrument_collectives"]
+__all__ = ["bytes_of", "instrument_collectives"]
 
 Call = Callable[..., Any]
 # The event of each collective, by the name of the function.
@@ -63,15 +62,6 @@ _PAIRS = {
 }
 
 
-class _Inside(threading.local):
-    """Whether a collective is in progress in this thread: only the outermost call is an event."""
-
-    collective = False
-
-
-_inside = _Inside()
-
-
 def bytes_of(value: Any) -> int:
     """Bytes of a tensor, or of the tensors in a list; 0 for anything else."""
     if isinstance(value, torch.Tensor):
@@ -83,8 +73,6 @@ def bytes_of(value: Any) -> int:
 
 def _first_bytes(args: Sequence[Any], kwargs: dict[str, Any]) -> int:
     """Of the first tensors among the arguments."""
-    if args and type(args[0]) is torch.Tensor:
-        return int(args[0].nbytes)
     sizes = map(bytes_of, (*args, *kwargs.values()))
     return next((size for size in sizes if size), 0)
 
@@ -100,45 +88,21 @@ def ranks_text(ranks: Iterable[int]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
 
 
-class _Group:
-    """A process group: what its events say, and how many there were."""
-
-    __slots__ = ("count", "facts", "reference")
-
-    def __init__(self, facts: dict[str, Any]) -> None:
-        self.facts = facts
-        self.count = 0
-        self.reference: Callable[[], Any] = lambda: None  # does not keep it alive
-
-    def next(self, function: str) -> dict[str, Any]:
-        """The arguments of the next collective."""
-        number = self.count
-        self.count = number + 1
-        return {"function": function, **self.facts, "seq": number}
-
-
-class Groups:
+class _Groups:
     """Process groups. One that was destroyed and made again by the same name goes on counting."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
         self._member = getattr(inner, "GroupMember", None) or inner.group
-        self._known: dict[int, _Group] = {}
-        self._named: dict[str, _Group] = {}
+        self._named: dict[str, Group] = {}
         # torchrun starts all ranks anew after a failure: their collectives are others.
         again = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         self._suffix = "" if again == "0" else f"#{again}"
 
-    def find(self, group: Any) -> _Group | None:
+    def enter(self, group: Any) -> Group | None:
         """None where this rank is not in the group, or this version of torch has no names."""
         if group is None:
             group = self._member.WORLD
-        known = self._known.get(id(group))
-        if known is not None and known.reference() is group:
-            return known
-        return self._enter(group)
-
-    def _enter(self, group: Any) -> _Group | None:
         try:
             name = group.group_name
             facts = {
@@ -150,10 +114,7 @@ class Groups:
             return None
         known = self._named.get(name)
         if known is None or known.facts != facts:
-            known = self._named[name] = _Group(facts)
-        known.reference = weakref.ref(group)
-        self._known = {at: one for at, one in self._known.items() if one.reference() is not None}
-        self._known[id(group)] = known
+            known = self._named[name] = Group(facts)
         return known
 
 
@@ -168,60 +129,45 @@ def _place_of(function: Call, name: str) -> int:
 
 def instrument_collectives(
     patches: Patches, progress: Progress, start_once: Callable[[], None]
-) -> Groups | None:
+) -> Collectives | None:
     import torch.distributed as distributed
 
     if not distributed.is_available():
         return None
     inner: Any = importlib.import_module("torch.distributed.distributed_c10d")
-    groups = Groups(inner)
-    inside = _inside
-    work_type: Any = getattr(inner, "Work", ())
-    # What was started and not yet waited for, without keeping it alive.
-    started: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
+    work_type: Any = getattr(inner, "Work", None)
+    collectives = Collectives(
+        progress,
+        vars(inner),
+        _Groups(inner).enter,
+        start_once,
+        _first_bytes,
+        torch.Tensor,
+        work_type,
+    )
 
     def maker(name: str, event: str) -> Callable[[Call], Call]:
         def make(original: Call) -> Call:
-            find = groups.find if name not in _PAIRS else None
             place = _place_of(original, "group")
+            matched = name not in _PAIRS
+            record = Collective(collectives, original, name, event, place, matched).call
 
             def collective(*args: Any, **kwargs: Any) -> Any:
-                if is_dynamo_compiling() or inside.collective:
+                if is_dynamo_compiling():
                     return original(*args, **kwargs)
-                start_once()
-                group = None
-                if find is not None:
-                    group = find(args[place] if len(args) > place else kwargs.get("group"))
-                says: dict[str, Any] = {"function": name} if group is None else group.next(name)
-                inside.collective = True
-                region = Region(getattr(progress.nodes.comm, event))
-                try:
-                    result = original(*args, **kwargs)
-                    if result is not None and isinstance(result, work_type):
-                        started[result] = dict(says)
-                        says["async"] = True
-                    return result
-                finally:
-                    inside.collective = False
-                    says["bytes"] = _first_bytes(args, kwargs)
-                    region.end(says)
+                return record(args, kwargs)
 
             return collective
 
         return make
 
     def make_wait(original: Call) -> Call:
+        record = collectives.wait
+
         def wait(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_dynamo_compiling() or inside.collective:
+            if is_dynamo_compiling():
                 return original(self, *args, **kwargs)
-            says = started.get(self)
-            if says is None:
-                return original(self, *args, **kwargs)
-            region = Region(progress.nodes.wait)
-            try:
-                return original(self, *args, **kwargs)
-            finally:
-                region.end(says)
+            return record(original, self, args, kwargs)
 
         return wait
 
@@ -229,6 +175,6 @@ def instrument_collectives(
         owners = (inner, distributed) if hasattr(inner, name) else (distributed,)
         if hasattr(owners[0], name):
             patches.replace(owners, name, maker(name, event))
-    if work_type:
+    if work_type is not None:
         patches.replace((work_type,), "wait", make_wait)
-    return groups
+    return collectives

@@ -19,7 +19,8 @@ import torch
 from torch.compiler import is_dynamo_compiling
 
 from dftracer import _core
-from dftracer.python.torch._collectives import Groups, bytes_of
+from dftracer._core import Collectives
+from dftracer.python.torch._collectives import bytes_of
 from dftracer.python.torch._patch import Patches
 from dftracer.python.torch._progress import Progress
 
@@ -35,9 +36,9 @@ _DEEPEST = 4
 class Gradients:
     """The backward passes in progress, and which models have all their gradients since when."""
 
-    def __init__(self, progress: Progress, groups: Groups | None) -> None:
+    def __init__(self, progress: Progress, collectives: Collectives | None) -> None:
         self._progress = progress
-        self._groups = groups
+        self._collectives = collectives
         self._passes: list[list[tuple[Any, int]]] = []
         self._sizes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
@@ -56,11 +57,10 @@ class Gradients:
             return
         ends = [start for _, start in begun[1:]] + [_core.time()]
         for (model, start), end in zip(begun, ends):
-            group = self._groups.find(model.process_group) if self._groups is not None else None
+            group = self._collectives.find(model.process_group) if self._collectives else None
             if group is not None:
-                says = {**group.next(FUNCTION), "bytes": self._size(model)}
                 node = self._progress.nodes.comm.all_reduce
-                _core.complete(node.name, node.cat, start, end - start, node._values(), says)
+                group.complete(node, FUNCTION, start, end - start, self._size(model))
 
     def _size(self, model: Any) -> int:
         size = self._sizes.get(model)
@@ -90,12 +90,14 @@ def _compiles_backward() -> bool:
     return bool(getattr(module, "compiled_autograd_enabled", False))
 
 
-def instrument_gradients(patches: Patches, progress: Progress, groups: Groups | None) -> Gradients:
-    gradients = Gradients(progress, groups)
+def instrument_gradients(
+    patches: Patches, progress: Progress, collectives: Collectives | None
+) -> Gradients:
+    gradients = Gradients(progress, collectives)
     models: Any = getattr(torch.nn.parallel, FUNCTION, None)
     queue: Any = getattr(torch.autograd.Variable._execution_engine, "queue_callback", None)
     task: Any = getattr(torch._C, "_current_graph_task_id", None)
-    if models is None or queue is None or task is None or groups is None:
+    if models is None or queue is None or task is None or collectives is None:
         return gradients
 
     def watch(model: Any, output: Any) -> None:
