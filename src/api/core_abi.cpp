@@ -99,7 +99,7 @@ DFT_EXPORT std::uint32_t dftracer_intern(const char* text, std::size_t size) {
   return dft::buffer::g_names.id({text, size});
 }
 DFT_EXPORT std::uint64_t dftracer_ticks(void) { return dft::record::ticks(); }
-DFT_EXPORT void dftracer_leave_nothing_empty(void) { dft::session::leave_nothing_empty(); }
+DFT_EXPORT void dftracer_serve_python(void) { dft::session::serve_python(); }
 
 DFT_EXPORT void dftracer_open(dftracer_region* region, dftracer_names* names) {
   Span& span = span_of(region);

@@ -33,8 +33,8 @@ struct dftracer_mark {
 // The id of an argument's key; 0 where it has none, and stands in the record itself.
 std::uint32_t dftracer_intern(const char* text, std::size_t size);
 std::uint64_t dftracer_ticks(void);
-// See session::leave_nothing_empty.
-void dftracer_leave_nothing_empty(void);
+// See session::serve_python.
+void dftracer_serve_python(void);
 
 void dftracer_open(dftracer_region* region, dftracer_names* names);
 void dftracer_close(dftracer_region* region, const void* args, std::size_t size);

@@ -68,7 +68,7 @@ PyObject* initialize(PyObject*, PyObject* args, PyObject* keywords) {
   int result = 0;
   Py_BEGIN_ALLOW_THREADS;
   result = dftracer_initialize(path, dirs, &process_id);
-  if (result == 0) dftracer_leave_nothing_empty();
+  if (result == 0) dftracer_serve_python();
   Py_END_ALLOW_THREADS;
   return PyBool_FromLong(result == 0);
 }

@@ -46,11 +46,19 @@ void say_summary(const Session& s, const RunTotals& totals, const char* untraced
       plural(totals.lost, "s"), why, rest);
 }
 
+// How long the main thread has waited for a processor since recording began; -1 if unknown.
+std::int64_t measure_cpu_wait(const Session& s) {
+  const std::int64_t now = cpu_wait_time();
+  if (now < 0 || s.cpu_wait_before < 0) return -1;
+  return std::max<std::int64_t>(now - s.cpu_wait_before, 0);
+}
+
 // What passed through intercepted calls, beside what the kernel counted. CPU time alone if calls
 // are not intercepted, or the kernel's count is not known.
 sink::IoTotals measure_totals(const Session& s) {
   sink::IoTotals totals{};
   totals.cpu_us = cpu_time() - s.cpu_before;
+  totals.cpu_wait_us = measure_cpu_wait(s);
   const std::uint64_t own_read = sys::g_own_read.load();
   const std::uint64_t own_written = sys::g_own_written.load();
   IoBytes moved;
@@ -59,11 +67,15 @@ sink::IoTotals measure_totals(const Session& s) {
   const auto since = [](std::uint64_t now, std::uint64_t before) {
     return now > before ? now - before : 0;
   };
-  return {totals.cpu_us, true,
-          sums.calls,    sums.filtered,
-          sums.read,     since(moved.read, own_read),
-          sums.written,  since(moved.written, own_written),
-          moved.storage};
+  totals.counted = true;
+  totals.calls = sums.calls;
+  totals.filtered = sums.filtered;
+  totals.read_seen = sums.read;
+  totals.read_total = since(moved.read, own_read);
+  totals.write_seen = sums.written;
+  totals.write_total = since(moved.written, own_written);
+  totals.storage_read = moved.storage;
+  return totals;
 }
 
 // The run's first process prints the summary; the others add their share to its run note.
@@ -209,7 +221,10 @@ namespace {
 
 __attribute__((destructor)) void process_ends() {
   const Session* s = g_session.load();
-  if (s == nullptr || !s->ends_last) process_exits();
+  if (s != nullptr && s->ends_last) return;
+  process_exits();
+  // Other libraries may still run their destructors. Their calls begin the trace again, for whoever recovers it; of a Python program, which has ended, nobody wants that.
+  if (s != nullptr && s->is_python) buffer::g_on.store(false);
 }
 
 }  // namespace

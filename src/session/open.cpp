@@ -198,7 +198,10 @@ int open_spool(Session& s, bool may_be_exact) {
   const std::uint64_t first_id = continue_or_replace(s, head, existing, exact);
   const bool continued = existing.what == Existing::What::kSameProcess;
   // From the trace's first start record on: an exec goes on with the trace.
-  if (!s.cpu_counts) s.cpu_before = continued ? 0 : cpu_time();
+  if (!s.cpu_counts) {
+    s.cpu_before = continued ? 0 : cpu_time();
+    s.cpu_wait_before = continued ? 0 : cpu_wait_time();
+  }
   s.cpu_counts = true;
   const std::uint64_t lines = compose_preamble(
       s, owner, first_id, pending.spool().clock_map().knots[0].ns, !continued, preamble);

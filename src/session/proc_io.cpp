@@ -1,6 +1,11 @@
 #include "session/proc_io.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+
+#include <charconv>
+
+#include "base/syscalls.hpp"
 
 namespace dft::session {
 
@@ -12,6 +17,22 @@ std::uint64_t cpu_time() noexcept {
            static_cast<std::uint64_t>(time.tv_usec);
   };
   return microseconds(usage.ru_utime) + microseconds(usage.ru_stime);
+}
+
+std::int64_t cpu_wait_time() noexcept {
+  // Nanoseconds on a processor, nanoseconds of waiting for one, turns.
+  const int fd = sys::open("/proc/self/schedstat", O_RDONLY);
+  if (fd < 0) return -1;
+  char text[96];
+  const long size = sys::read(fd, text, sizeof text);
+  sys::close(fd);
+  const char* const end = text + (size > 0 ? size : 0);
+  std::uint64_t used = 0;
+  std::uint64_t waited = 0;
+  const auto [space, first] = std::from_chars(text, end, used);
+  if (first != std::errc{} || space == end || *space != ' ') return -1;
+  const auto [rest, second] = std::from_chars(space + 1, end, waited);
+  return second == std::errc{} ? static_cast<std::int64_t>(waited / 1000) : -1;
 }
 
 bool has_reaped_children() noexcept {

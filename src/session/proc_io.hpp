@@ -9,6 +9,9 @@ namespace dft::session {
 
 // CPU time that the process has used so far, in microseconds.
 std::uint64_t cpu_time() noexcept;
+// How long its main thread was ready to run, and waited for a processor, in microseconds; -1 where
+// the kernel does not count it. Of threads that have ended nothing is known, so no other is asked.
+std::int64_t cpu_wait_time() noexcept;
 // Whether a child has been waited for.
 bool has_reaped_children() noexcept;
 

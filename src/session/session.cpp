@@ -151,6 +151,7 @@ bool start(const Request& request) noexcept try {
     fresh->rate = s->rate;
     fresh->next_id = s->next_id;
     fresh->cpu_before = s->cpu_before;
+    fresh->cpu_wait_before = s->cpu_wait_before;
     fresh->cpu_counts = s->cpu_counts;
   }
   g_session.store(fresh);
@@ -205,11 +206,13 @@ void stderr_closes() noexcept {
   if (!is_child(*s)) keep_stderr();
 }
 
-void leave_nothing_empty() noexcept {
+void serve_python() noexcept {
   SlowPath slow;
   Locked locked(g_lock);
   Session* s = g_session.load();
-  if (s != nullptr && s->io_is_off) s->leaves_nothing_empty = true;
+  if (s == nullptr) return;
+  s->is_python = true;
+  if (s->io_is_off) s->leaves_nothing_empty = true;
 }
 
 void observe(const Observer& observer) noexcept { g_observer.store(&observer); }

@@ -30,10 +30,10 @@ void stop() noexcept;
 // Puts everything recorded so far into the file.
 void flush() noexcept;
 bool active() noexcept;
-// A session that has recorded nothing leaves no file where the settings switch I/O calls
-// off. Python programs expect that; a file that a C program names is there, if only with
-// its opening records.
-void leave_nothing_empty() noexcept;
+// The session is of a Python program. One that has recorded nothing leaves no file where the settings
+// switch I/O calls off, as these expect; a file that a C program names is there, if only with its
+// opening records. And it ends for good with the library, when the interpreter has ended.
+void serve_python() noexcept;
 // The run that this process belongs to; 0 while nothing is recorded.
 std::uint64_t run_id() noexcept;
 

@@ -50,14 +50,16 @@ struct Session {
   bool preloaded = false;
   bool io_is_off = false;  // by the settings, not by the call that started the session
   bool leaves_nothing_empty = false;
+  bool is_python = false;
   bool suspended = false;  // an exec is under way that ends the trace
   bool ends_last = false;  // after every destructor, not among them
   RunTotals reported{};    // calls and losses that this process has already added to the run's
   // Traces of dead processes of the run that this one completed.
   recovery::RecoveryCounts recovered_for;
   IoMeter io;
-  std::uint64_t cpu_before = 0;  // microseconds that the process had used when recording began
-  bool cpu_counts = false;       // whether that is known
+  std::uint64_t cpu_before = 0;       // microseconds that the process had used when recording began
+  std::int64_t cpu_wait_before = -1;  // and that its main thread had waited for a processor
+  bool cpu_counts = false;            // whether these are known
   int starts = 0;
   bool failed = false;  // reported once; this process is not traced
 };

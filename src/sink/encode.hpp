@@ -27,8 +27,9 @@ struct ProcessInfo {
 
 // What a process did in total, beyond what it recorded.
 struct IoTotals {
-  std::uint64_t cpu_us;  // of all its threads, including the tracer's
-  bool counted;          // calls were intercepted, and the kernel's byte counts are known
+  std::uint64_t cpu_us;      // of all its threads, including the tracer's
+  std::int64_t cpu_wait_us;  // that its main thread was ready to run, and waited; -1 if unknown
+  bool counted;              // calls were intercepted, and the kernel's byte counts are known
   std::uint64_t calls;
   std::uint64_t filtered;
   std::uint64_t read_seen;

@@ -160,7 +160,7 @@ bool Encoder::lost(std::uint64_t events, std::uint64_t at_ns, MmapBuffer& out) n
 }
 
 bool Encoder::end(const End& what, MmapBuffer& out) noexcept {
-  if (!room(out, kFixedPart)) return false;
+  if (!room(out, 2 * kFixedPart)) return false;  // thirteen numbers
   set_thread(process_.pid);
   char* p = own_line(out.end(), "end", 0);
   p = put(p, ",\"ts\":");
@@ -183,6 +183,10 @@ bool Encoder::end(const End& what, MmapBuffer& out) noexcept {
     const IoTotals& t = *what.totals;
     p = put(p, ",\"cpu_us\":");
     p = number(p, t.cpu_us);
+    if (t.cpu_wait_us >= 0) {
+      p = put(p, ",\"cpu_wait_us\":");
+      p = number(p, static_cast<std::uint64_t>(t.cpu_wait_us));
+    }
     const struct {
       std::string_view key;
       std::uint64_t value;

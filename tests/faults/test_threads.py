@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,22 @@ def test_end_of_another_library(tmp_path: Path, order: str) -> None:
     recover(tmp_path / "d")
     faults.nothing_hidden(tmp_path / "d")
     assert_exactly(left_in(tmp_path / "d"), dict.fromkeys(range(7), 1))
+
+
+def test_a_library_that_ends_after_python_leaves_no_second_trace(tmp_path: Path) -> None:
+    """PyTorch's closes pipes then: the process was said to have ended suddenly."""
+    library = tmp_path / "libclose.so"
+    command("cc", "-shared", "-fPIC", "-o", library, PROGRAMS / "library_close.c")
+    words = f"""
+import ctypes
+from dftracer.python import dftracer
+dftracer.initialize_log({str(tmp_path / "d" / "t.pfw")!r}, "all", -1)
+ctypes.CDLL({str(library)!r})
+"""
+    done = run(sys.executable, "-c", words, env={"DFTRACER_DISABLE_IO": "0"}, stderr=None)
+    assert done.stdout == "closed\n"
+    faults.nothing_hidden(tmp_path / "d")
+    assert len(left_in(tmp_path / "d").files) == 1
 
 
 @pytest.mark.long(keep=1)

@@ -117,6 +117,34 @@ def test_processor_time_of_the_end_record(tmp_path: Path, code: str, least: int,
     assert least <= process.end["cpu_us"] <= most
 
 
+@pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="the kernel does not count it"
+)
+def test_time_of_waiting_for_a_processor_is_the_kernels(tmp_path: Path) -> None:
+    """As the program itself reads it, while others have its processor."""
+    cwd, out = place(tmp_path)
+    words = """
+import os, subprocess, sys, time
+def waited():
+    with open("/proc/self/schedstat") as file:
+        return int(file.read().split()[1]) // 1000
+before = waited()
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+spin = "import time\\nend = time.monotonic() + 60\\nwhile time.monotonic() < end: pass"
+other = subprocess.Popen([sys.executable, "-c", spin])
+while waited() - before < 100_000: pass
+other.kill()
+other.wait()
+print(waited() - before)
+"""
+    done = run(
+        sys.executable, "-c", words, cwd=cwd, env={**intercept.settings(out), **ON}, stderr=None
+    )
+    told = next(p.end["cpu_wait_us"] for p in intercept.read(out) if p.end and "cpu_us" in p.end)
+    least = int(done.stdout)
+    assert 100_000 <= least <= told <= least + 60_000_000
+
+
 def test_lost_events_are_said(tmp_path: Path) -> None:
     """A file system that is full."""
     mounted = tmp_path / "full"

@@ -65,6 +65,22 @@ def sleeps(place: Path) -> None:
     program.write(place, cpu_us=S // 100)
 
 
+def waits_for_a_processor(place: Path) -> None:
+    """A second of work that took eight, because others had the processors."""
+    program = Program()
+    program.read("/d/a", 1 << 20, 2 * S)
+    program.now += 8 * S
+    program.write(place, cpu_us=5 * S // 10, cpu_wait_us=7 * S)
+
+
+def sleeps_and_waits(place: Path) -> None:
+    """It sleeps most of the time; when it wakes up, it waits for a processor."""
+    program = Program()
+    program.read("/d/a", 1 << 20, S)
+    program.now += 9 * S
+    program.write(place, cpu_us=S // 100, cpu_wait_us=2 * S)
+
+
 def waits_on_a_socket(place: Path) -> None:
     program = Program()
     program.read("socket:[7]", 100, 7 * S)
@@ -124,8 +140,20 @@ RUNS: dict[str, tuple[Callable[..., None], dict[str, object], str, str]] = {
     "waits": (of_a_training, {"fetch": 30_000}, "waiting for data", "waiting for data 75 %"),
     "talks": (of_a_training, {"comm": 30_000}, "communication", "communication 75 %"),
     "logs": (writes_between_steps, {}, "writing", "writing 50 %, compute 25 %"),
-    "start": (starts_slowly, {"seconds": 31}, "start-up", "start-up 97 %"),
-    "short start": (starts_slowly, {"seconds": 29}, "compute", "compute 100 %"),
+    "processor": (
+        waits_for_a_processor,
+        {},
+        "waiting for a processor",
+        "waiting for a processor 70 %, reading 20 %",
+    ),
+    "sleeps and waits": (sleeps_and_waits, {}, "idle", "idle 70 %, waiting for a processor 20 %"),
+    "start": (
+        starts_slowly,
+        {"seconds": 31},
+        "compute",
+        "first to the last step of the training process, after 31 s of start-up",
+    ),
+    "short start": (starts_slowly, {"seconds": 0}, "compute", "step of the training process"),
 }
 
 

@@ -1,9 +1,9 @@
 """What the time of a run went to: in one line, and what it is bound by, for every kind of run.
 
 Of a run that trains, it is bound by the activity that took most of the time of its training
-processes from their first to their last step, and by start-up only if that is long; any other run,
-by what took most of the time in which its processes were busy, or of the job. docs/report.md
-explains the words.
+processes from their first to their last step; start-up is named beside it. Any other run, by what
+took most of the time in which its processes were busy, or of the job. docs/report.md explains the
+words.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ Row = dict[str, Any]
 LEAST = 0.01
 # CPU time that explains so much of a time explains all of it.
 MOSTLY = 0.8
-# Shorter start-ups are not worth a word: nanoseconds, of one training process.
-LEAST_START = 30_000_000_000
+# Shorter start-ups of training processes are not worth a word: nanoseconds, and a share of the time
+# that they trained.
+LEAST_START = 1_000_000_000
+LEAST_START_SHARE = 0.1
 # Parts that are shown have at least this share.
 LEAST_SHOWN = 0.05
 
 ANOTHER = "waiting for another process"
 OUTSIDE = "work outside traced calls"
 FAULTING = "reading mapped files"
+PROCESSOR = "waiting for a processor"
 # Parts of the table `breakdown`, and what they mean; the others keep their names.
 PARTS = {
     "unattributed": OUTSIDE,
@@ -82,7 +85,8 @@ def bound_by(overview: Row) -> str | None:
         (overview["lock_ns"] or 0, "waiting for locks"),
         (computing(overview), "compute regions"),
         (faulting(overview), FAULTING),
-        (other(overview), _other_name(overview)),
+        (other(overview) - processor_wait(overview), _other_name(overview)),
+        (processor_wait(overview), PROCESSOR),
         (stores, "waiting for object stores"),
         (network, "waiting for the network"),
         (quiet - stores - network, _quiet_name(overview)),
@@ -115,12 +119,25 @@ def other(overview: Row) -> int:
     return max((overview["busy_ns"] or 0) - inside - faulting(overview), 0)
 
 
+def proven(overview: Row) -> int:
+    """Of busy time in none of these, what was spent on a processor even if I/O calls never waited
+    and regions always computed."""
+    used = (overview["cpu_ns"] or 0) - (overview["io_ns"] or 0) - computing(overview)
+    return min(max(used, 0), other(overview))
+
+
+def processor_wait(overview: Row) -> int:
+    """Of the same, what main threads waited for a processor: what is not proven to be CPU time, at
+    most. Waits inside calls and regions are part of these."""
+    return min(overview["cpu_wait_ns"] or 0, other(overview) - proven(overview))
+
+
 def _other_name(overview: Row) -> str:
     """CPU, if the CPU time explains it even if I/O calls never waited."""
-    cpu = overview["cpu_ns"]
     if computing(overview):
         return "outside traced calls and regions"
-    if cpu is not None and cpu - (overview["io_ns"] or 0) >= MOSTLY * other(overview):
+    rest = other(overview) - processor_wait(overview)
+    if overview["cpu_ns"] is not None and proven(overview) >= MOSTLY * rest:
         return "CPU"
     return "outside traced calls"
 
@@ -143,7 +160,7 @@ def bound(tables: dict[str, Any]) -> tuple[str, str] | None:
     overview = tables["overview"].dicts()[0]
     breakdown = tables["breakdown"].dicts()
     if breakdown:
-        parts, words = _training(breakdown, tables["steps"].dicts())
+        parts, words = _training(breakdown, tables["steps"].dicts(), tables["processes"].dicts())
     else:
         parts, words = _others(overview)
     whole = sum(parts.values())
@@ -158,7 +175,9 @@ def bound(tables: dict[str, Any]) -> tuple[str, str] | None:
     return order[0], f"{', '.join(shown)}, of the {duration(whole)} {words}"
 
 
-def _training(breakdown: Iterable[Row], steps: Iterable[Row]) -> tuple[dict[str, int], str]:
+def _training(
+    breakdown: Iterable[Row], steps: Iterable[Row], processes: Iterable[Row]
+) -> tuple[dict[str, int], str]:
     parts: dict[str, int] = {}
     started: dict[int, int] = {}
     for row in breakdown:
@@ -178,14 +197,18 @@ def _training(breakdown: Iterable[Row], steps: Iterable[Row]) -> tuple[dict[str,
     _add(parts, "writing", writing)
     _add(parts, "reading", io - writing)
     _add(parts, "garbage collection", collected)
-    long = [time for time in started.values() if time >= LEAST_START]
-    _add(parts, "start-up", sum(long))
-    from_start = ", start-up included" if long else ""
+    parts = {part: max(time, 0) for part, time in parts.items()}
     count = len(started)
     who = "the training process" if count == 1 else f"{count:,} training processes"
-    return {part: max(time, 0) for part, time in parts.items()}, (
-        f"from the first to the last step of {who}{from_start}"
-    )
+    words = f"from the first to the last step of {who}"
+    longest = max(started.values(), default=0)
+    if longest >= max(LEAST_START, LEAST_START_SHARE * sum(parts.values()) / max(count, 1)):
+        words += f", after {'' if count == 1 else 'up to '}{duration(longest)} of start-up"
+    those = [row for row in processes if row["process"] in started]
+    waited = sum(row["cpu_wait_ns"] or 0 for row in those)
+    if waited >= LEAST_SHOWN * sum(row["life_ns"] or 0 for row in those) > 0:
+        words += f"; {duration(waited)} of {'its' if count == 1 else 'their'} life was {PROCESSOR}"
+    return parts, words
 
 
 def _add(parts: dict[str, int], part: str, time: int) -> None:
@@ -198,8 +221,9 @@ def _others(overview: Row) -> tuple[dict[str, int], str]:
     io, busy = overview["io_ns"] or 0, overview["busy_ns"] or 0
     reading, writing = overview["reading_ns"] or 0, overview["writing_ns"] or 0
     # Of time that no call explains, a processor was used for as much as the CPU time proves.
-    rest, proven = other(overview), (overview["cpu_ns"] or 0) - io - computing(overview)
-    on_cpu = rest if proven >= MOSTLY * rest else max(proven, 0)
+    on_cpu, waited = proven(overview), processor_wait(overview)
+    rest = other(overview) - waited
+    on_cpu = rest if on_cpu >= MOSTLY * rest else on_cpu
     parts: dict[str, int] = {}
     _add(parts, "reading", reading + faulting(overview))
     _add(parts, "writing", writing)
@@ -207,6 +231,7 @@ def _others(overview: Row) -> tuple[dict[str, int], str]:
     _add(parts, ANOTHER, overview["lock_ns"] or 0)
     _add(parts, "compute", computing(overview) + on_cpu)
     _add(parts, OUTSIDE, rest - on_cpu)
+    _add(parts, PROCESSOR, waited)
     quiet = max(whole - busy, 0)
     network = min(overview["net_wait_ns"] or 0, quiet)
     _add(parts, "network", network)

@@ -127,6 +127,7 @@ fault_wait_ns int time in page faults that waited for storage, summed over threa
 net_wait_ns int time in which processes only waited for the network, in calls on sockets
 idle_ns int time in which processes slept or waited for something untraced, as far as known
 cpu_ns int CPU time of all processes; None if some did not record it
+cpu_wait_ns int time in which main threads were ready to run and waited for a processor, if known
 bound text what took the most time, in one word or two, see "What is it bound by"
 bound_by text where the time went, in one line
 clock text how far the clocks of hosts differ, and whether times were corrected
@@ -176,6 +177,7 @@ pipe_wait_ns int part of wait_ns: on a pipe, local socket or terminal
 net_wait_ns int part of wait_ns: for the network
 idle_ns int time in which it slept or waited for something that is not traced; 0 if unknown
 cpu_ns int CPU time, if its end record contains it
+cpu_wait_ns int time in which its main thread was ready to run and waited for a processor, likewise
 io_ns int time in which at least one of its I/O calls was open
 compute_ns int time in which at least one of its threads computed
 hidden_io_ns int time of I/O during which it computed

@@ -99,7 +99,7 @@ TABLES = {
         name varchar, command varchar, events bigint, threads bigint, first_ns bigint,
         last_ns bigint, lost bigint, starts bigint, ends bigint,
         recovered boolean, trace varchar, began_ns bigint, ended_ns bigint, cpu_ns bigint,
-        run varchar""",
+        cpu_wait_ns bigint, run varchar""",
     # When I/O calls of a category were open in any process: intervals, packed by the reader.
     "p_open": "cat varchar, intervals blob",
     "p_blocks": "files bigint, damaged bigint, first_ns bigint, last_ns bigint",
@@ -538,6 +538,7 @@ def _process_row(number: int, process: Process, ahead: int = 0) -> tuple[Any, ..
         moment(process.start),
         moment(process.end),
         process.cpu,
+        process.cpu_wait,
         process.run,
     )
 

@@ -63,6 +63,7 @@ class Process:
         None  # of its last `end` record; of a crashed process, the time of its last event
     )
     cpu: int | None = None  # CPU time in nanoseconds, if its `end` record contains it
+    cpu_wait: int | None = None  # the same, that its main thread waited for a processor
     starts: int = 0
     ends: int = 0
     recovered: bool = False

@@ -74,6 +74,7 @@ PyObject* process_tuple(const ProcessRow& process, PyObject* host) {
   add(process.began_timed ? integer(process.began) : nothing());
   add(process.ended_timed ? integer(process.ended) : nothing());
   add(process.cpu < 0 ? nothing() : integer(process.cpu));
+  add(process.cpu_wait < 0 ? nothing() : integer(process.cpu_wait));
   add(number(process.starts));
   add(number(process.ends));
   add(boolean(process.recovered));

@@ -58,6 +58,7 @@ void ProcessRow::add(const ProcessRow& other) {
     end_at = other.end_at;
     promised = other.promised;
     cpu = other.cpu;
+    cpu_wait = other.cpu_wait;
   }
   if (other.starts != 0 && (starts == other.starts || start_at < other.start_at)) {
     start_at = other.start_at;

@@ -89,7 +89,8 @@ struct ProcessRow {
   std::int64_t ended = 0;  // its last end record
   bool began_timed = false;
   bool ended_timed = false;
-  std::int64_t cpu = -1;  // nanoseconds of processor time, by its last end record
+  std::int64_t cpu = -1;       // nanoseconds of processor time, by its last end record
+  std::int64_t cpu_wait = -1;  // that its main thread waited for a processor, by the same
   std::uint64_t starts = 0;
   std::uint64_t ends = 0;
   bool recovered = false;

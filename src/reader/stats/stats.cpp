@@ -307,9 +307,12 @@ void Stats::own(const Event& event, ProcessRow& process, std::uint32_t file,
       if (process.end_at.block == ~std::uint64_t{0} || process.end_at < position) {
         process.end_at = position;
         process.promised = number_of(event, "num_events", -1);
-        const std::int64_t used = number_of(event, "cpu_us", -1);
-        process.cpu =
-            used < 0 || __builtin_mul_overflow(used, 1000, &process.cpu) ? -1 : process.cpu;
+        const auto nanoseconds = [&](std::string_view key) {
+          std::int64_t time = number_of(event, key, -1);
+          return time < 0 || __builtin_mul_overflow(time, 1000, &time) ? -1 : time;
+        };
+        process.cpu = nanoseconds("cpu_us");
+        process.cpu_wait = nanoseconds("cpu_wait_us");
       }
     }
     return;

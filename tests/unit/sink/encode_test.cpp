@@ -411,15 +411,16 @@ TEST_CASE("the lines about the trace itself") {
 
 TEST_CASE("the end record holds the CPU time, and calls only if they were counted") {
   Bench bench;
-  dft::sink::IoTotals totals{1234, false, 1, 2, 3, 4, 5, 6, 7};
+  dft::sink::IoTotals totals{1234, -1, false, 1, 2, 3, 4, 5, 6, 7};
   REQUIRE(bench.encoder.end({7, 0, 9000000, false, true, &totals}, bench.out));
   totals.counted = true;
+  totals.cpu_wait_us = 56;
   REQUIRE(bench.encoder.end({7, 0, 9000000, false, true, &totals}, bench.out));
   const auto lines = fixture::lines_of(std::string(bench.out.view()));
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].ends_with(R"("num_events":7,"cpu_us":1234}})"));
-  CHECK(lines[1].ends_with(R"("cpu_us":1234,"calls":1,"filtered":2,"read_seen":3,"read_total":4,)"
-                           R"("write_seen":5,"write_total":6,"storage_read":7}})"));
+  CHECK(lines[1].ends_with(R"("cpu_us":1234,"cpu_wait_us":56,"calls":1,"filtered":2,"read_seen":3,)"
+                           R"("read_total":4,"write_seen":5,"write_total":6,"storage_read":7}})"));
 }
 
 TEST_CASE("an end record without a time has that of the last event") {

@@ -81,6 +81,7 @@ _LABELS = {
     "random_ns": "time of random",
     "io_ns": "I/O",
     "cpu_ns": "CPU",
+    "cpu_wait_ns": "waits for a CPU",
     "read_ns": "time reading",
     "write_ns": "time writing",
     "unhidden_io_ns": "I/O not hidden",

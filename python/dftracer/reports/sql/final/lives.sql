@@ -1,9 +1,10 @@
 -- Each process's time, from its start record to its end record, or from its first to its last event where there is
 -- none, and what of it was spent waiting. Of one whose processor time is known, and is less than a tenth of the
--- time that no traced call explains, that time is idle: it slept, or waited for what is not traced. A thread that
+-- time that no traced call explains, that time is idle: it slept, or waited for what is not traced. Waiting for a
+-- processor is neither. A thread that
 -- waits does not make its process wait while others compute: it is busy at least as long as it used a processor.
 with ends as (
-  select process, pid, ppid, host, cpu_ns, recovered,
+  select process, pid, ppid, host, cpu_ns, cpu_wait_ns, recovered,
     -- greatest() passes over null: one who left a start record alone ended when it began, as far as is known.
     least(began_ns, first_ns, ended_ns) as start_ns, greatest(ended_ns, last_ns, began_ns) as end_ns,
     began_ns is not null as started, ended_ns is not null and not recovered as ended
@@ -16,7 +17,8 @@ with ends as (
 ), others as (
   select *, greatest(life_ns - io_ns - lock_ns - child_ns - pipe_ns - store_ns - net_ns, 0) as other_ns from sums
 ), idles as (
-  select *, case when cpu_ns * 10::hugeint < other_ns then other_ns - cpu_ns else 0 end as idle_ns from others
+  select * exclude (rest_ns), case when cpu_ns * 10::hugeint < rest_ns then rest_ns - cpu_ns else 0 end as idle_ns
+  from (select *, greatest(other_ns - coalesce(cpu_wait_ns, 0), 0) as rest_ns from others)
 ), busy as (
   select *, big(greatest(life_ns - child_ns - pipe_ns - store_ns - net_ns - idle_ns, least(life_ns, coalesce(cpu_ns, 0)))::hugeint) as busy_ns from idles
 ), children as (

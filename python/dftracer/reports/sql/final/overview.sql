@@ -26,7 +26,7 @@ with p as (
     big(coalesce(sum(lock_ns), 0)) as lock_ns, big(coalesce(sum(pipe_ns), 0)) as pipe_wait_ns,
     big(coalesce(sum(child_ns), 0)) as child_wait_ns, big(coalesce(sum(untraced_child_ns), 0)) as untraced_child_ns,
     big(coalesce(sum(idle_ns), 0)) as idle_ns, big(coalesce(sum(store_ns), 0)) as store_wait_ns, big(coalesce(sum(net_ns), 0)) as net_wait_ns,
-    case when count(cpu_ns) = count(*) then big(sum(cpu_ns)) end as cpu_ns,
+    case when count(cpu_ns) = count(*) then big(sum(cpu_ns)) end as cpu_ns, big(sum(cpu_wait_ns)) as cpu_wait_ns,
     timed_by(arg_min(started, start_ns), arg_max(ended, end_ns)) as timed_by
   from lives
 )

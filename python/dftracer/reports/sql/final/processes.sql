@@ -15,7 +15,8 @@ with work as (
   where m.start_ns <= l.start_ns or l.start_ns is null group by p.process
 )
 select n.number as process, p.pid, p.host, p.rank, p.name, p.command, p.events, p.threads, p.first_ns, p.last_ns,
-  l.start_ns, l.end_ns, l.life_ns, l.timed_by, l.run, l.busy_ns, l.lock_ns, l.child_ns + l.pipe_ns + l.store_ns + l.net_ns as wait_ns, l.idle_ns, l.cpu_ns,
+  l.start_ns, l.end_ns, l.life_ns, l.timed_by, l.run, l.busy_ns, l.lock_ns, l.child_ns + l.pipe_ns + l.store_ns + l.net_ns as wait_ns,
+  l.idle_ns, l.cpu_ns, l.cpu_wait_ns,
   case
     when coalesce(computes, false) then 'main'
     when coalesce(feeds, false) then 'worker'
