@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.command import dftracer
-from support.synthetic_program import Program, digest
+from support.synthetic_program import Program, digest, training
 
 from dftracer import reports, trace
 from dftracer.reports.render.plots.io import sizes, timeline
@@ -370,3 +370,49 @@ def test_a_ring_is_named(tmp_path: Path, how: str) -> None:
     found = {one["name"]: one for one in checks}
     assert found["io_uring"]["status"] == "warn"
     assert found["gap"]["status"] == "warn"
+
+
+def test_shared_memory_of_loaders_is_one_row(tmp_path: Path) -> None:
+    """Each tensor of a worker is a file of its own, twice named: they filled the table."""
+    program = Program()
+    for number in range(30):
+        name = f"/dev/shm/torch_12_{number}_0"
+        program.span("POSIX", "open", 100, file=name, ret=3)
+        program.span("POSIX", "close", 50, file=f"{name} (deleted)", ret=0)
+    program.read("/dev/shm/torch_of_mine", 100, 10)
+    program.write(tmp_path)
+    files = {row["fname"]: row for row in reports.load(tmp_path).files}
+    assert set(files) == {"/dev/shm/torch_*", "/dev/shm/torch_of_mine"}
+    assert files["/dev/shm/torch_*"]["opens"] == 30
+    assert files["/dev/shm/torch_*"]["total_ns"] == 30 * 150 * US
+
+
+@pytest.mark.parametrize(("made", "pipes"), [(0, ["/d/pipe"]), (-1, [])])
+def test_what_passes_through_a_named_pipe_was_not_read_before(
+    tmp_path: Path, made: int, pipes: list[str]
+) -> None:
+    """A call that failed has made no pipe."""
+    program = Program()
+    program.span("POSIX", "mkfifo", 10, file="/d/pipe", ret=made)
+    for _ in range(4):
+        program.span("POSIX", "open64", 10, file="/d/pipe", ret=3)
+        for _ in range(64):
+            program.read("/d/pipe", MB, 10_000, fd=3)
+        program.span("POSIX", "close", 10, file="/d/pipe", ret=0, fd=3)
+    program.write(tmp_path)
+    report = reports.load(tmp_path)
+    assert [row["pipe"] for row in report.table("pipes")] == pipes
+    assert ("rereads" in report.findings.column("rule")) is (not pipes)
+
+
+def test_every_table_of_a_report_can_be_queried(tmp_path: Path) -> None:
+    training(steps=3, epochs=1).write(tmp_path)
+    report = reports.load(tmp_path)
+    names = [name for name in report.tables if name not in ("files", "processes", "hosts")]
+    sql = " union all ".join(
+        f"select '{name}' as name, count(*) as rows from {name}" for name in names
+    )
+    done = dftracer("query", sql, tmp_path, "--format", "json", cwd=tmp_path)
+    found = {row["name"]: row["rows"] for row in json.loads(done.stdout)}
+    assert found == {name: len(report.table(name)) for name in names}
+    assert found["steps"] == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -53,23 +53,35 @@ def write_parquet(report: Report, directory: str, *, mode: int | None = None) ->
         _duckdb.plain(scratch) as scratch_name,
         _duckdb.plain(str(place)) as target,
     ):
-        # Through JSON: a million rows as statement parameters take minutes.
-        lines = os.path.join(scratch_name, "rows.json")
         for name, table in report.tables.items():
-            with open(lines, "w", encoding="utf-8", errors="surrogatepass") as file:
-                _write_lines(table, file)
-            columns = [f"'{c.name}': '{KINDS[c.kind]}'" for c in table.schema.columns]
-            source = _duckdb.literal(_duckdb.pattern(lines))
+            source = _rows(table, os.path.join(scratch_name, "rows.json"))
             with _cleanup.replacing(place / f"{name}.parquet") as part:
                 create(part, "wb", PRIVATE).close()
                 written = _duckdb.literal(os.path.join(target, os.path.basename(part)))
-                sql = (
-                    f"copy (from read_json({source}, format = 'newline_delimited', "
-                    f"columns = {{{', '.join(columns)}}})) to {written} "
-                    "(format parquet, use_tmp_file false)"
-                )
+                sql = f"copy (from {source}) to {written} (format parquet, use_tmp_file false)"
                 _duckdb.interruptible(connection, connection.execute, sql)
                 grant(part, file_mode(mode))
+
+
+def load_tables(tables: Iterable[Table], connection: Any) -> None:
+    """Makes them tables of a database."""
+    with (
+        _cleanup.directory("dftracer-report-") as scratch,
+        _duckdb.plain(scratch) as scratch_name,
+    ):
+        for table in tables:
+            source = _rows(table, os.path.join(scratch_name, "rows.json"))
+            connection.execute(f'create table "{table.name}" as from {source}')
+
+
+def _rows(table: Table, place: str) -> str:
+    """Writes them to a file, and returns the SQL that reads them. Through JSON: a million rows as
+    statement parameters take minutes."""
+    with open(place, "w", encoding="utf-8", errors="surrogatepass") as file:
+        _write_lines(table, file)
+    columns = ", ".join(f"'{c.name}': '{KINDS[c.kind]}'" for c in table.schema.columns)
+    source = _duckdb.literal(_duckdb.pattern(place))
+    return f"read_json({source}, format = 'newline_delimited', columns = {{{columns}}})"
 
 
 def _write_lines(table: Table, to: TextIO) -> None:

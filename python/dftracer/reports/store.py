@@ -71,6 +71,9 @@ PIECES = 240
 MOST = (1 << 63) - 1
 # Text columns and the tables of their words.
 WORDS = {"cat": "cats", "name": "names", "fname": "fnames", "site": "sites"}
+# What the files are called through which workers of PyTorch's loaders hand over tensors: thousands,
+# each used once.
+SHARED = "/dev/shm/torch_*"
 # Bytes of trace files above which their events are kept on disk.
 LARGE = 24 << 20
 # Spans in one sweep, 16 bytes each; a single process may have more.
@@ -219,6 +222,7 @@ class Store:
             self.connection.register("words", trace.words(column))
             self.run(f"create table {table} as from words")
             self.connection.unregister("words")
+        self.run(f"update fnames set word = '{SHARED}' where is_shared_by_torch(word)")
         self.run(statement("pipes", events=events, pipe=PIPE, net=NET))
         self.run(statement("locks", events=events, lock=LOCK, calls=LOCKS, commands=LOCK_COMMANDS))
         kinds = statement("kinds", pipe=PIPE, lock=LOCK, net=NET, life=LIFE)

@@ -1,4 +1,4 @@
-"""`dftracer query "SQL" TRACE...`: DuckDB on the tables events, files, processes and hosts."""
+"""`dftracer query "SQL" TRACE...`: DuckDB on the events, and on the tables of the report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dftracer.commands._cli import reading
 from dftracer.commands._cli.terminal import is_terminal
 from dftracer.commands.query._columns import columns_for
 from dftracer.commands.query._output import Answer, write, write_parquet
-from dftracer.commands.query._tables import add_small_tables
+from dftracer.commands.query._tables import add_report_tables, add_small_tables
 from dftracer.errors import DFTracerError
 from dftracer.trace.stream import Trace
 from dftracer.trace.summary import summarise_all
@@ -23,13 +23,16 @@ FORMATS = ("table", "csv", "json", "parquet")
 EXAMPLES = """\
   dftracer query "select name, count(*), sum(dur) from events group by all" traces
   dftracer query "from files order by read_bytes desc limit 10" traces --format csv
+  dftracer query "select epoch, step, dur_ns from steps order by dur_ns desc limit 5" traces
   dftracer query "from events where cat = 'POSIX'" traces --format parquet -o posix.parquet
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "sql", metavar="SQL", help="a statement on the tables events, files, processes and hosts"
+        "sql",
+        metavar="SQL",
+        help="a statement on events, files, processes, hosts, and the tables of the report",
     )
     reading.add_arguments(parser, json=False)
     parser.add_argument(
@@ -62,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
     connection.register("events", trace)
     if re.search(r"\b(files|processes|hosts)\b", args.sql, re.IGNORECASE):
         add_small_tables(connection, summarise_all(traces, threads=args.threads))
+    add_report_tables(connection, args.sql, traces, args.threads)
     try:
         if form == "parquet":
             write_parquet(connection, args.sql, output)

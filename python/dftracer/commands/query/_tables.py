@@ -1,9 +1,12 @@
-"""The tables processes, files and hosts, created only if the statement names one of them."""
+"""Tables beside the events, created only if the statement names one of them: processes, files and
+hosts, and all others of the report."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from dftracer.trace.summary import TraceSummary
@@ -102,6 +105,23 @@ def add_small_tables(connection: Any, found: TraceSummary) -> None:
     _fill(connection, "processes", PROCESS_COLUMNS, processes)
     _fill(connection, "files", FILE_COLUMNS, files)
     _fill(connection, "hosts", HOST_COLUMNS, hosts)
+
+
+def add_report_tables(connection: Any, sql: str, traces: Sequence[Path], threads: int) -> None:
+    """Those of the report that are in the place of a table. `files`, `processes` and `hosts` are
+    not the report's here: they are older, in microseconds, and need no report."""
+    from dftracer.reports.schema import SCHEMAS
+
+    own = ("files", "processes", "hosts")
+    named = re.findall(r'(?:\bfrom|\bjoin|,)\s*"?(\w+)', sql, re.IGNORECASE)
+    wanted = {name.lower() for name in named if name.lower() in SCHEMAS} - set(own)
+    if not wanted:
+        return
+    from dftracer.reports.engine import make_report
+    from dftracer.reports.output import load_tables
+
+    report = make_report(traces, threads=threads)
+    load_tables([table for name, table in report.tables.items() if name in wanted], connection)
 
 
 def _fill(

@@ -66,7 +66,10 @@ create or replace macro reach_of(fname) as case
   else 'network'
 end;
 
--- Names of the kernel that are not files, and terminals. A named pipe looks like a file.
+-- Files through which workers of PyTorch's loaders hand over tensors.
+create or replace macro is_shared_by_torch(fname) as regexp_full_match(fname, '/dev/shm/torch_[0-9]+_[0-9]+_[0-9]+( \(deleted\))?');
+
+-- Names of the kernel that are not files, and terminals. A named pipe looks like a file; see pipes.sql.
 create or replace macro no_file(fname) as
   regexp_matches(fname, '^(pipe|socket|anon_inode):|^/dev/(pts/|tty|ptmx$|console$)') or is_socket(fname);
 
