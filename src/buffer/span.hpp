@@ -206,10 +206,7 @@ void close_mark(Mark& mark, std::uint64_t end, std::uint32_t name, std::uint32_t
 
 // Ends and records a span on the fast path: it is the innermost span of its thread, no record is
 // in progress, and the record fits into the chunk. False: take the slow path.
-inline bool try_close(Span& span) noexcept {
-  if (!record::g_counter_clock) [[unlikely]]
-    return false;
-  const std::uint64_t end = record::counter_ticks();
+[[gnu::always_inline]] inline bool try_close_at(Span& span, std::uint64_t end) noexcept {
   ThreadState& t = t_thread;
   const Guard* guard = g_guard.load(std::memory_order_relaxed);
   Lane& lane = t.lane;
@@ -235,6 +232,12 @@ inline bool try_close(Span& span) noexcept {
   commit(lane, total);
   span.live = 0;
   return true;
+}
+
+inline bool try_close(Span& span) noexcept {
+  if (!record::g_counter_clock) [[unlikely]]
+    return false;
+  return try_close_at(span, record::counter_ticks());
 }
 
 // The head of a record that is complete already; the caller sets names and size.

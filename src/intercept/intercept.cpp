@@ -10,6 +10,7 @@
 #include "intercept/filter.hpp"
 #include "intercept/got_patch.hpp"
 #include "intercept/library_layers.hpp"
+#include "intercept/mpi_calls.hpp"
 #include "intercept/page_faults.hpp"
 #include "intercept/return_thunk.hpp"
 #include "intercept/vfork.hpp"
@@ -105,6 +106,7 @@ void begin() noexcept try {
   choose_way_back();
   watch_categories(!config.disable_posix, !config.disable_stdio, !config.disable_net);
   begin_page_faults(config.page_faults && config.inc_metadata && !config.disable_posix);
+  mpi::watch_mpi(!config.disable_mpi, !config.disable_mpiio);
   patch_objects(unpreloaded());
   patch_library_layers();
 } catch (...) {
@@ -115,6 +117,7 @@ void end() noexcept {
   SlowPath slow;
   watch_categories(false, false, false);
   end_page_faults();
+  mpi::watch_mpi(false, false);
   if (!is_preload()) restore_objects();
   restore_library_layers();
 }

@@ -11,12 +11,13 @@
 #include "base/signals.hpp"
 #include "intercept/elf_object.hpp"
 #include "intercept/import_slots.hpp"
+#include "intercept/mpi_calls.hpp"
 
 namespace dft::intercept {
 namespace {
 
 // Every layer. None of them costs anything before its library is loaded.
-LibraryLayer* const kLayers[] = {nullptr};
+LibraryLayer* const kLayers[] = {&mpi::g_layer};
 
 Lock g_lock;
 std::atomic<bool> g_expected{false};
@@ -93,6 +94,7 @@ void find_layers(const Object& object, const char* path, LayerWalk& walk) {
       continue;
     }
     layer->present.store(true);
+    if (layer->prepare != nullptr) layer->prepare();
     index_calls(*layer);
     walk.keep[i] = path;
     walk.appeared = true;

@@ -24,6 +24,8 @@ struct LibraryLayer {
   LibraryCall* calls;
   std::size_t count;
   std::atomic<bool> present;
+  // Fills in the calls, where that would cost a program that does not have the library; or null.
+  void (*prepare)() noexcept = nullptr;
 };
 
 // Only inside a wrapper, which no program reaches before its real function was found.

@@ -15,15 +15,17 @@ using format::kLastLane;
 using format::kThreadBits;
 
 enum class Kind : std::uint8_t {
-  kSpan = 1,      // ph X: start and duration
-  kInstant = 2,   // ph i
-  kCounter = 3,   // ph C: each argument is a series
-  kMetadata = 4,  // ph M, name CM: `name` is the key, the first argument the value
-  kThread = 5,    // ph M, name thread_name: the first argument is the name
-  kFile = 6,      // ph M, name FH: `id` is the hash, the first argument the path
-  kString = 7,    // ph M, name SH: `id` is the hash, the first argument the string
-  kCall = 8,      // ph X like kSpan, but shorter: a Call, not a Head
-  kFlow = 9,      // ph X like kSpan, at an end of a flow: the last argument, of type kFlow
+  kSpan = 1,          // ph X: start and duration
+  kInstant = 2,       // ph i
+  kCounter = 3,       // ph C: each argument is a series
+  kMetadata = 4,      // ph M, name CM: `name` is the key, the first argument the value
+  kThread = 5,        // ph M, name thread_name: the first argument is the name
+  kFile = 6,          // ph M, name FH: `id` is the hash, the first argument the path
+  kString = 7,        // ph M, name SH: `id` is the hash, the first argument the string
+  kCall = 8,          // ph X like kSpan, but shorter: a Call, not a Head
+  kProcess = 10,      // ph M, name PR: `name` is the key, the first argument the value
+  kProcessName = 11,  // ph M, name process_name: the first argument is the name
+  kFlow = 9,          // ph X like kSpan, at an end of a flow: the last argument, of type kFlow
 };
 
 enum Flag : std::uint8_t {

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/message.hpp"
 #include "buffer/lane.hpp"
+#include "buffer/span.hpp"
 #include "format/hash.hpp"
 #include "recovery/owner.hpp"
 #include "session/state.hpp"
@@ -230,6 +232,23 @@ bool active() noexcept { return buffer::g_on.load(std::memory_order_relaxed); }
 std::uint64_t run_id() noexcept {
   const Session* s = g_session.load();
   return s != nullptr && active() ? s->run : 0;
+}
+
+void set_rank(int rank) noexcept {
+  const SlowPath slow;
+  const buffer::ThreadState* t = buffer::this_thread();
+  Session* s = g_session.load();
+  if (t == nullptr || s == nullptr || s->rank == rank) return;
+  s->rank = rank;
+  char text[24];
+  const int digits = std::snprintf(text, sizeof text, "%d", rank);
+  record::Head head{};
+  head.kind = record::Kind::kProcess;
+  head.name = buffer::g_names.id("rank");
+  if (head.name != 0) buffer::write_text(t->live, head, {text, static_cast<std::size_t>(digits)});
+  const int size = std::snprintf(text, sizeof text, "rank %d", rank);
+  head.kind = record::Kind::kProcessName;
+  buffer::write_text(t->live, head, {text, static_cast<std::size_t>(size)});
 }
 
 std::string trace_path() {

@@ -37,6 +37,9 @@ void serve_python() noexcept;
 // The run that this process belongs to; 0 while nothing is recorded.
 std::uint64_t run_id() noexcept;
 
+// MPI has said which rank this process is. Written to the trace, unless the launcher had said so.
+void set_rank(int rank) noexcept;
+
 // Before a fork or an exec: writes the run note, so that the next process finds its run; an exec
 // also writes what was recorded.
 void will_fork() noexcept;

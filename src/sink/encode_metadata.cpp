@@ -21,6 +21,10 @@ std::string_view metadata_name(Kind kind) {
       return "CM";
     case Kind::kThread:
       return "thread_name";
+    case Kind::kProcess:
+      return "PR";
+    case Kind::kProcessName:
+      return "process_name";
     case Kind::kFile:
       return "FH";
     case Kind::kString:
@@ -71,7 +75,7 @@ bool Encoder::metadata(const Head& head, const std::byte* args, const std::byte*
   char* p = own_line(out.end(), name, hashed ? 0 : head.id);
   p = own_args(p, "M");
   p = put(p, ",\"name\":\"");
-  if (head.kind == Kind::kMetadata) {
+  if (head.kind == Kind::kMetadata || head.kind == Kind::kProcess) {
     p = (head.flags & record::kInlineName) != 0 ? escape(p, key.bytes)
                                                 : put(p, names_.text(head.name));
     p = put(p, "\",\"value\":\"");
@@ -79,7 +83,7 @@ bool Encoder::metadata(const Head& head, const std::byte* args, const std::byte*
   } else {
     p = escape(p, value.bytes);
     p = put(p, "\",\"value\":\"");
-    p = hashed ? format::write_hex16(p, head.id) : put(p, "thread_name");
+    p = hashed ? format::write_hex16(p, head.id) : put(p, name);
   }
   out.set_end(put(p, "\"}}\n"));
   ++lines_;
