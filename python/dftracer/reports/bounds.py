@@ -85,6 +85,7 @@ def bound_by(overview: Row) -> str | None:
         (overview["lock_ns"] or 0, "waiting for locks"),
         (computing(overview), "compute regions"),
         (faulting(overview), FAULTING),
+        (overview["mpi_ns"] or 0, "calls of MPI"),
         (other(overview) - processor_wait(overview), _other_name(overview)),
         (processor_wait(overview), PROCESSOR),
         (stores, "waiting for object stores"),
@@ -116,14 +117,16 @@ def faulting(overview: Row) -> int:
 def other(overview: Row) -> int:
     """Busy time in none of these."""
     inside = (overview["io_ns"] or 0) + (overview["lock_ns"] or 0) + computing(overview)
-    return max((overview["busy_ns"] or 0) - inside - faulting(overview), 0)
+    inside += faulting(overview) + (overview["mpi_ns"] or 0)
+    return max((overview["busy_ns"] or 0) - inside, 0)
 
 
 def proven(overview: Row) -> int:
     """Of busy time in none of these, what was spent on a processor even if I/O calls never waited
     and regions always computed."""
     used = (overview["cpu_ns"] or 0) - (overview["io_ns"] or 0) - computing(overview)
-    return min(max(used, 0), other(overview))
+    # Most libraries of MPI use a processor while they wait.
+    return min(max(used - (overview["mpi_ns"] or 0), 0), other(overview))
 
 
 def processor_wait(overview: Row) -> int:
@@ -224,11 +227,13 @@ def _others(overview: Row) -> tuple[dict[str, int], str]:
     on_cpu, waited = proven(overview), processor_wait(overview)
     rest = other(overview) - waited
     on_cpu = rest if on_cpu >= MOSTLY * rest else on_cpu
+    mpi = overview["mpi_ns"] or 0
     parts: dict[str, int] = {}
     _add(parts, "reading", reading + faulting(overview))
     _add(parts, "writing", writing)
     _add(parts, "metadata", max(io - reading - writing, 0))
     _add(parts, ANOTHER, overview["lock_ns"] or 0)
+    _add(parts, "MPI", mpi)
     _add(parts, "compute", computing(overview) + on_cpu)
     _add(parts, OUTSIDE, rest - on_cpu)
     _add(parts, PROCESSOR, waited)

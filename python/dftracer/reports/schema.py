@@ -117,6 +117,7 @@ bandwidth float bytes read and written per second of any_ns
 compute_ns int time in which at least one thread computed, summed over processes
 hidden_io_ns int time of I/O during which the same process computed
 unhidden_io_ns int io_ns - hidden_io_ns
+mpi_ns int time in calls of MPI, less the I/O, locks and compute regions inside, summed
 busy_ns int time in which processes neither waited for others nor slept, summed over processes
 lock_ns int time in which processes waited for file locks
 child_wait_ns int time in which processes waited for their children
@@ -666,10 +667,10 @@ ratio float value / median
         'collectives that all ranks of a process group recorded, see "Ranks"',
         """
 run int its number in `runs`
-group text name of the process group
+group text name of the process group, or number of the communicator among those of its ranks
 ranks text ranks in it
 operation text all_reduce, bcast, all_gather, ...
-function text function of PyTorch that did it
+function text function of PyTorch that did it; None for MPI
 count int collectives that could be matched on all ranks
 unmatched int those that some rank of the group did not record
 bytes int bytes of the tensors of one rank, summed
@@ -678,6 +679,32 @@ waited_ns int part of time_ns: until the last rank had come
 longest_ns int the latest arrival, after the median of the other ranks
 last_rank int rank that came last most often
 last_count int how often it did
+""",
+    ),
+    "mpi_ranks": (
+        "calls of MPI and MPI-IO, one row per process",
+        """
+process int its number in `processes`
+rank int its rank
+calls int calls of MPI; tests that found nothing are not counted
+time_ns int sum of their durations
+collective_ns int part of time_ns: in collectives
+messages int messages sent, point to point
+sent_bytes int bytes of these
+file_calls int calls of MPI-IO
+file_ns int sum of their durations, with the I/O calls inside
+read_bytes int bytes read by MPI-IO, as far as the library told
+write_bytes int bytes written by MPI-IO
+""",
+    ),
+    "mpi_peers": (
+        "messages of MPI from rank to rank",
+        """
+run int its number in `runs`
+source int rank that sent them
+target int rank in MPI_COMM_WORLD that they went to; None if it is not known
+messages int number of messages
+bytes int bytes in them
 """,
     ),
     "arrivals": (

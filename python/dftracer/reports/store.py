@@ -32,14 +32,14 @@ PARTIALS = (
     *("calls", "latencies", "sizes", "layers", "unions", "times", "steps", "timeline", "heat"),
     *("files", "users", "torch_ops", "work", "costs", "sites", "evaluations", "moved"),
     *("batches", "batch_files", "batch_pieces", "fetches", "feeds", "collectives"),
-    *("stores", "pipes", "mappings", "connections"),
+    *("stores", "pipes", "mappings", "connections", "mpi"),
 )
 # Tables of a block from its events to its steps, each made from the previous ones.
 STAGES = ("lanes", "marks", "trainers", "units", "windows")
 # Those of batches: who waited for them, who made them, what that was spent on, and pieces of it.
 TASK_STAGES = ("fetches", "tasks", "task_lanes", "task_places", "task_files", "task_pieces")
 BY_PROCESS = (
-    *("times", "steps", "heat", "work", "evaluations", "moved", "pipes"),
+    *("times", "steps", "heat", "work", "evaluations", "moved", "pipes", "mpi"),
     *("batches", "batch_files", "batch_pieces", "fetches", "feeds", "collectives"),
 )
 FINALS = (
@@ -47,7 +47,7 @@ FINALS = (
     *("steps", "breakdown", "input_overlap", "worker_starts", "batches", "batch_files", "timeline"),
     *("heat", "files", "mappings", "directories", "costs", "stores", "store_caches", "pipes"),
     "connections",
-    *("stragglers", "collectives", "arrivals", "torch_ops"),
+    *("stragglers", "collectives", "arrivals", "mpi_ranks", "mpi_peers", "torch_ops"),
 )
 # Tables that several of these are made from.
 BETWEEN = (
@@ -55,13 +55,14 @@ BETWEEN = (
     *("matched", "reasons", "step_waits"),
 )
 # More lanes: waiting for a lock, for a child process, for the other end of a pipe or local socket,
-# for the network, computing gradients, and calls that read and that write.
+# for the network, computing gradients, calls of MPI, and calls that read and that write.
 LANES = {
     "lock": "cat in ('POSIX lock', 'STDIO lock')",
     "child": "cat in ('POSIX', 'STDIO') and class is null",
     "pipe": "cat in ('POSIX pipe', 'STDIO pipe', 'NET local')",
     "net": "cat in ('NET', 'POSIX net', 'STDIO net')",
     "backward": "gradients and class is not null",
+    "mpi": "cat = 'MPI' and class is not null",
     "read": "class = 'io' and way = 'read'",
     "write": "class = 'io' and way = 'write'",
 }
@@ -490,7 +491,8 @@ class Store:
             "select process, coalesce(run, ''), least(began_ns, first_ns), "
             "greatest(ended_ns, last_ns) from p_processes join numbers using (process) order by 1"
         )
-        runs = runs_of([Life(*row[1:]) for row in rows])
+        same = self._mpi_jobs()
+        runs = runs_of([Life(same.get(row[0], row[1]), *row[2:]) for row in rows])
         self.run("create or replace table run_numbers (process bigint, run bigint)")
         self.run("create or replace table run_ids (run bigint, id varchar, guessed boolean)")
         self.fill(
@@ -504,6 +506,27 @@ class Store:
         self.fill(
             "run_ids", [(number, run.id or None, run.guessed) for number, run in enumerate(runs, 1)]
         )
+
+    def _mpi_jobs(self) -> dict[int, str]:
+        """The run of each rank of an MPI program whose launcher has named no job: where traces have
+        each rank of MPI_COMM_WORLD once, and all of them lived at the same time, they are one."""
+        rows = self.rows(
+            "select process, coalesce(p.run, ''), p.rank, w.size, least(began_ns, first_ns), "
+            "greatest(ended_ns, last_ns) from p_processes p join (select process, "
+            "max(members_of(ranks))::bigint as size from p_collectives where family = 'MPI 0' "
+            "and ranks like '0-%' group by process) w using (process) order by process"
+        )
+        jobs: dict[int, list[tuple[Any, ...]]] = {}
+        for row in rows:
+            jobs.setdefault(row[3], []).append(row)
+        same = {}
+        for count, ranks in jobs.items():
+            whole = sorted(row[2] if row[2] is not None else -1 for row in ranks)
+            if whole != list(range(count)) or max(r[4] for r in ranks) > min(r[5] for r in ranks):
+                continue
+            run = min(row[1] for row in ranks)
+            same.update({row[0]: run for row in ranks})
+        return same
 
 
 def _quoted(words: Iterable[str]) -> str:

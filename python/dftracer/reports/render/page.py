@@ -69,7 +69,12 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("lines-section", "Lines of code", (), ("lines", "functions")),
     ("stores-section", "Object stores", (), ("stores", "store_caches")),
     ("network-section", "Network", (), ("connections",)),
-    ("processes-section", "Ranks", ("stragglers",), ("arrivals", "collectives", "hosts", "runs")),
+    (
+        "processes-section",
+        "Ranks",
+        ("stragglers",),
+        ("arrivals", "collectives", "mpi_ranks", "mpi_peers", "hosts", "runs"),
+    ),
     ("torch", "PyTorch", ("torch_ops",), ()),
 )
 
@@ -93,6 +98,8 @@ CAPTIONS = {
     "store_caches": "Files with a cache",
     "arrivals": "Ranks at collectives",
     "collectives": "Collectives",
+    "mpi_ranks": "MPI, by rank",
+    "mpi_peers": "Messages of MPI, from rank to rank",
     "runs": "Runs",
     "worker_starts": "Starts of DataLoader workers, with their settings",
     "breakdown": "Time of training processes, from start to end",

@@ -31,6 +31,7 @@ def sections(report: Report) -> list[Section]:
         ("Peers of sockets, by time", CONNECTIONS, _connections(report)),
         ("Slow ranks and workers", STRAGGLERS, _stragglers(report)),
         ("Ranks at collectives", ARRIVALS, _arrivals(report)),
+        ("MPI, by rank", MPI, _mpi(report)),
         ("PyTorch operations, by time", OPERATIONS, _torch(report)),
     ]
 
@@ -377,6 +378,38 @@ def _arrivals(report: Report) -> list[tuple[str, ...]]:
             )
         )
     return _more(rows, len(report.arrivals)) if any(report.arrivals.column("last")) else []
+
+
+MPI = (
+    name_column("rank"),
+    Column("calls"),
+    Column("time in MPI"),
+    Column("in collectives", rank=2),
+    Column("messages", rank=1),
+    Column("sent"),
+    Column("MPI-IO", rank=1),
+    Column("read by it", rank=3),
+    Column("written by it", rank=3),
+)
+
+
+def _mpi(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for row in report.mpi_ranks.dicts()[:TOP]:
+        rows.append(
+            (
+                f"process {row['process']}" if row["rank"] is None else f"rank {row['rank']}",
+                f"{row['calls']:,}",
+                duration(row["time_ns"]),
+                duration(row["collective_ns"]),
+                f"{row['messages']:,}",
+                size(row["sent_bytes"]),
+                duration(row["file_ns"]) if row["file_calls"] else "",
+                size(row["read_bytes"]) if row["file_calls"] else "",
+                size(row["write_bytes"]) if row["file_calls"] else "",
+            )
+        )
+    return _more(rows, len(report.mpi_ranks))
 
 
 OPERATIONS = (

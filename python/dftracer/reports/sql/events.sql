@@ -32,7 +32,7 @@ select
   -- Of a request to an object store.
   case when fname is null then "offset" end as asked_from,
   case when fname is null then size end as asked,
-  -- What a command (of fcntl) is, what has no file, and what was touched of a mapped one.
+  -- What a command (of fcntl) is, what has no file, what was touched of a mapped one, and what MPI-IO moved.
   case when fname is null or contains(args, '"cmd"')
-    or (ret is null and (contains(args, '"faults"') or contains(args, '"touched"'))) then args end as args
+    or (ret is null and (contains(args, '"faults"') or contains(args, '"touched"') or contains(args, '"bytes"'))) then args end as args
 from stream

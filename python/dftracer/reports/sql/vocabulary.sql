@@ -34,6 +34,8 @@ create or replace macro class_of(cat, name) as case
   when cat in ('POSIX', 'STDIO') then 'io'
   when cat = 'STORE' then 'store'
   when lower(cat) in ('comm', 'communication') then 'communication'
+  -- Beginning and ending is no communication. MPI-IO is above the I/O calls inside of it, and requests are above the calls that wait for them.
+  when cat = 'MPI' then case when regexp_matches(name, '^MPI_(Init|Init_thread|Finalize|Abort|Session_.*|Comm)$') then null else 'communication' end
   when lower(cat) = 'checkpoint' then 'checkpoint'
   when lower(cat) in ('device', 'gpu_memcpy', 'gpu_memset') then 'transfer'
   -- Constructors, and iterators as a whole: what happens while they live is no wait for data.

@@ -25,7 +25,8 @@ with named as materialized (
   from (
     select run, family_number, seq, count(*) as members, count(distinct host) as hosts,
       list_sort(list({'arrival_ns': arrival_ns, 'process': process})) as came,
-      case when not bool_or(launched) and any_value(operation) in ('all_reduce', 'barrier', 'all_gather', 'reduce_scatter', 'all_to_all')
+      case when not bool_or(launched) and any_value(operation) in ('all_reduce', 'barrier', 'all_gather', 'reduce_scatter', 'all_to_all',
+        'MPI_Allreduce', 'MPI_Barrier', 'MPI_Allgather', 'MPI_Allgatherv', 'MPI_Alltoall', 'MPI_Alltoallv', 'MPI_Comm_dup', 'MPI_Comm_split')
         then max(stop_ns) - min(stop_ns) end as spread_ns
     from each group by run, family_number, seq
     having count(*) > 1 and count(*) = any_value(expected) and count(distinct rank) = count(*) and min(operation) = max(operation)

@@ -12,7 +12,7 @@ with p as (
 ), t as (
   select big(coalesce(sum(io_ns), 0)) as io_ns, big(coalesce(sum(read_ns), 0)) as reading_ns,
     big(coalesce(sum(write_ns), 0)) as writing_ns, big(coalesce(sum(compute_ns), 0)) as compute_ns,
-    big(coalesce(sum(hidden_io_ns), 0)) as hidden_io_ns
+    big(coalesce(sum(hidden_io_ns), 0)) as hidden_io_ns, big(coalesce(sum(mpi_ns), 0)) as mpi_ns
   from p_times
 ), spans as (
   select min(start_ns) as start_ns, max(end_ns) as end_ns from lives group by run

@@ -14,6 +14,7 @@ select process,
     and lanes & (io_bits | lock_bits | child_bits | pipe_bits | work_bits) = 0), 0)) as store_ns,
   big(coalesce(sum(ns) filter (lanes & net_bits <> 0
     and lanes & (io_bits | lock_bits | child_bits | pipe_bits | store_bits | work_bits) = 0), 0)) as net_ns,
+  big(coalesce(sum(ns) filter (lanes & mpi_bits <> 0 and lanes & (io_bits | lock_bits | compute_bits) = 0), 0)) as mpi_ns,
   big(coalesce(sum(ns) filter (lanes & fetch_bits <> 0), 0)) as fetch_ns,
   big(coalesce(sum(ns) filter (lanes & checkpoint_bits <> 0), 0)) as checkpoint_ns
 from sweep, (select *, compute_bits | transfer_bits | communication_bits as work_bits from masks) where kind = 0 and pass = 0 group by process
