@@ -43,7 +43,7 @@ say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench foreign bytes cpython pythons trainers stores dlio aarch64 docs wheels)
+BOOTSTRAPS := $(addprefix bootstrap-,build demo test bench foreign bytes cpython pythons trainers stores dlio mpi aarch64 docs wheels)
 .PHONY: $(BOOTSTRAPS)
 $(BOOTSTRAPS): bootstrap-%:
 	@tools/bootstrap.sh $*
@@ -87,7 +87,7 @@ comma := ,
 test: bootstrap-test build test-unit test-python ## Build, and test every capability in ten minutes
 	$(call say,all tests passed)
 
-# Servers, and other programs' own suites, have targets of their own: test-foreign, test-bytes, test-trainers, test-stores, test-dlio,
+# Servers, and other programs' own suites, have targets of their own: test-foreign, test-bytes, test-trainers, test-stores, test-mpi, test-dlio,
 # test-cpython and test-pythons install packages and together take longer than CI allows.
 MORE_TESTS := test-asan test-tsan fuzz test-long
 .PHONY: test-all
@@ -123,6 +123,11 @@ test-trainers: bootstrap-trainers stage package ## PyTorch: Lightning, and Huggi
 test-stores: bootstrap-stores stage package ## Object stores: boto3, s3fs, fsspec, gcsfs, obstore, ... against local servers
 	$(call say,object stores)
 	@$(PYTEST) $(PYTEST_ARGS) tests/stores
+
+.PHONY: test-mpi
+test-mpi: bootstrap-mpi stage package ## Open MPI, MPICH and Intel MPI, from C, Fortran and mpi4py
+	$(call say,MPI)
+	@$(PYTEST) $(PYTEST_ARGS) tests/mpi
 
 .PHONY: test-foreign
 test-foreign: bootstrap-foreign stage package ## PostgreSQL, redis, fio and stress-ng, bare and traced

