@@ -98,6 +98,7 @@ find_missing() {
     have_command fish || optional+=(fish)
     have_command musl-gcc || optional+=(musl-tools)
     have_modules || optional+=(environment-modules)
+    have_header liburing.h || optional+=(liburing-dev)
     have_library libjemalloc.so || optional+=(libjemalloc2)
     have_library libtcmalloc_minimal.so || optional+=(libtcmalloc-minimal4)
     [[ $(uname -m) != x86_64 ]] || can_compile_32bit || optional+=(gcc-multilib)

@@ -60,7 +60,7 @@ def _keys(recorded: str) -> list[str]:
 def _row(kind: str, section: str, cells: list[str]) -> Row:
     if kind == "UNWRAPPED":
         category, does, name = cells
-        return Row(kind, section, category, does, "", [], [Entry(name, name)])
+        return Row(kind, section, category, does.split("(")[0], "", [], [Entry(name, name)])
     if kind == "CALL":
         category, does, _, _, _, about, recorded, *names = cells
         if "RET_LEN(" in does:

@@ -98,6 +98,7 @@ class _Sums(ctypes.Structure):
         ("recovered", ctypes.c_uint64),
         ("alive", ctypes.c_uint64),
         ("broken", ctypes.c_uint64),
+        ("ring_requests", ctypes.c_uint64),
         ("untraced", ctypes.c_char * 1024),
     ]
 
@@ -114,6 +115,7 @@ class Sums(NamedTuple):
     recovered: int
     alive: int
     broken: int
+    ring_requests: int
     untraced: str
 
 

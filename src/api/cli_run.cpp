@@ -53,6 +53,7 @@ struct Sums {
   std::uint64_t recovered;  // of the processes, finished here
   std::uint64_t alive;
   std::uint64_t broken;
+  std::uint64_t ring_requests;  // of io_uring that only the kernel saw
   char untraced[1024];
 };
 
@@ -136,6 +137,7 @@ DFT_EXPORT int dftracer_run_look(Run* run, Sums* out) {
   out->recovered = run->recovered;
   out->alive = found.alive;
   out->broken = found.broken;
+  out->ring_requests = amounts.ring_requests;
   return -error;
 }
 

@@ -16,14 +16,6 @@ constexpr const char* kCategories[] = {
 };
 constexpr std::size_t kLongestName = 40;  // of a function
 static_assert(std::size(kCategories) == static_cast<std::size_t>(Category::kCount));
-constexpr const char* text_of(Key key) {
-  constexpr const char* kKeys[] = {
-#define DFT_KEY(name) #name,
-#include "intercept/keys.def"
-  };
-  return key == Key::errno_ ? "errno" : kKeys[static_cast<std::size_t>(key)];
-}
-
 std::uint32_t g_any_name = 0;  // for when the name table is full
 
 // A row's name is interned when it first occurs: most programs use few of the functions.
@@ -35,6 +27,14 @@ std::uint32_t g_any_name = 0;  // for when the name table is full
 }
 
 }  // namespace
+
+const char* key_text(Key key) noexcept {
+  static constexpr const char* kKeys[] = {
+#define DFT_KEY(name) #name,
+#include "intercept/keys.def"
+  };
+  return key == Key::errno_ ? "errno" : kKeys[static_cast<std::size_t>(key)];
+}
 
 void name_words(std::size_t row, bool has_file, const Key* keys, std::size_t count) noexcept {
   char shape[kLongestName + sizeof "|POSIX" +
@@ -48,7 +48,7 @@ void name_words(std::size_t row, bool has_file, const Key* keys, std::size_t cou
   const auto word = [&](char how, Key key) {
     *p++ = record::kShapeBar;
     *p++ = how;
-    add(text_of(key));
+    add(key_text(key));
   };
   const char* name = kWrappers[row].shown;
   if (std::strlen(name) > kLongestName) return;
@@ -125,7 +125,7 @@ bool intern_ids() noexcept {
   };
   g_any_name = id("(call)");
   for (std::size_t i = 0; i < std::size(g_ids.key); ++i)
-    g_ids.key[i] = id(text_of(static_cast<Key>(i)));
+    g_ids.key[i] = id(key_text(static_cast<Key>(i)));
   for (std::size_t i = 0; i < std::size(kCategories); ++i) g_ids.category[i] = id(kCategories[i]);
   return fine;
 }

@@ -19,6 +19,8 @@ void emit(buffer::ThreadState* t, std::size_t row, std::uint64_t start, std::uin
 void emit_as(std::atomic<std::uint32_t>& id, const char* name, buffer::ThreadState* t,
              std::uint64_t start, std::uint64_t end, CallArgs& args) noexcept;
 
+// How a key is spelled in a trace.
+const char* key_text(Key key) noexcept;
 // Interns the keys and categories. False if the name table is full. Called when
 // interception begins.
 bool intern_ids() noexcept;

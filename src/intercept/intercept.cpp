@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/hot.hpp"
+#include "intercept/aio_requests.hpp"
 #include "intercept/call_site.hpp"
 #include "intercept/filter.hpp"
 #include "intercept/got_patch.hpp"
@@ -13,8 +14,10 @@
 #include "intercept/mpi_calls.hpp"
 #include "intercept/page_faults.hpp"
 #include "intercept/return_thunk.hpp"
+#include "intercept/rings.hpp"
 #include "intercept/vfork.hpp"
 #include "intercept/wrapper_list.hpp"
+#include "session/ring_gap.hpp"
 #include "session/session.hpp"
 
 extern "C" void dftracer_preload_begin();
@@ -81,10 +84,18 @@ void forget_shapes() {
   }
 }
 
-void watch_categories(bool posix, bool stdio, bool net) {
+void watch_categories(bool posix, bool stdio, bool net, bool io_uring) {
   g_watched[static_cast<std::size_t>(Category::POSIX)].store(posix);
   g_watched[static_cast<std::size_t>(Category::STDIO)].store(stdio);
   g_watched[static_cast<std::size_t>(Category::NET)].store(net);
+  g_watched[static_cast<std::size_t>(Category::IO_URING)].store(io_uring);
+  g_watched[static_cast<std::size_t>(Category::AIO)].store(posix);
+}
+
+// Requests that are in flight are recorded as unfinished.
+void before_close(session::Closing why) noexcept {
+  rings_before_close(why == session::Closing::kForGood);
+  aio_before_close();
 }
 
 }  // namespace
@@ -104,7 +115,10 @@ void begin() noexcept try {
   g_details.store(config.inc_metadata);
   use_sites(config.inc_metadata && config.call_sites);
   choose_way_back();
-  watch_categories(!config.disable_posix, !config.disable_stdio, !config.disable_net);
+  if (!config.disable_io_uring) begin_rings();
+  session::g_before_close.store(before_close);
+  watch_categories(!config.disable_posix, !config.disable_stdio, !config.disable_net,
+                   !config.disable_io_uring);
   begin_page_faults(config.page_faults && config.inc_metadata && !config.disable_posix);
   mpi::watch_mpi(!config.disable_mpi, !config.disable_mpiio);
   patch_objects(unpreloaded());
@@ -115,7 +129,7 @@ void begin() noexcept try {
 
 void end() noexcept {
   SlowPath slow;
-  watch_categories(false, false, false);
+  watch_categories(false, false, false, false);
   end_page_faults();
   mpi::watch_mpi(false, false);
   if (!is_preload()) restore_objects();

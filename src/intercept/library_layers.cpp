@@ -11,13 +11,14 @@
 #include "base/signals.hpp"
 #include "intercept/elf_object.hpp"
 #include "intercept/import_slots.hpp"
+#include "intercept/liburing.hpp"
 #include "intercept/mpi_calls.hpp"
 
 namespace dft::intercept {
 namespace {
 
 // Every layer. None of them costs anything before its library is loaded.
-LibraryLayer* const kLayers[] = {&mpi::g_layer};
+LibraryLayer* const kLayers[] = {&g_liburing, &mpi::g_layer};
 
 Lock g_lock;
 std::atomic<bool> g_expected{false};
@@ -89,7 +90,7 @@ bool is_our_own(const Object& object) {
 void find_layers(const Object& object, const char* path, LayerWalk& walk) {
   for (std::size_t i = 0; i < std::size(kLayers); ++i) {
     LibraryLayer* layer = kLayers[i];
-    if (layer == nullptr || layer->present.load(std::memory_order_relaxed) ||
+    if (layer->present.load(std::memory_order_relaxed) ||
         object.function(layer->anchor) == nullptr) {
       continue;
     }
@@ -104,7 +105,7 @@ void find_layers(const Object& object, const char* path, LayerWalk& walk) {
 // The first object in the order of loading that exports a function, as the loader itself binds.
 void find_functions(const Object& object) {
   for (LibraryLayer* layer : kLayers) {
-    if (layer == nullptr || !layer->present.load(std::memory_order_relaxed)) continue;
+    if (!layer->present.load(std::memory_order_relaxed)) continue;
     for (std::size_t i = 0; i < layer->count; ++i) {
       std::atomic<void*>& real = layer->calls[i].real;
       if (real.load(std::memory_order_relaxed) == nullptr)

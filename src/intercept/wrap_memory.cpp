@@ -3,18 +3,10 @@
 
 #include "intercept/mappings.hpp"
 #include "intercept/page_faults.hpp"
+#include "intercept/rings.hpp"
 #include "intercept/wrap_macros.hpp"
 
 using namespace dft::intercept;  // NOLINT: as in wrap_table.cpp
-
-namespace {
-
-// An io_uring: its requests bypass libc, so that its mapping is always recorded.
-bool is_ring(const File* file) {
-  return std::string_view(file->path, file->length) == "anon_inode:[io_uring]";
-}
-
-}  // namespace
 
 #define DFT_MMAP(symbol)                                                                     \
   extern "C" void* DFT_WRAPPER(symbol)(void* at, size_t length, int prot, int flags, int fd, \
@@ -27,6 +19,7 @@ bool is_ring(const File* file) {
         fd < 0 || (flags & MAP_ANONYMOUS) != 0 ? nullptr : watch(Category::POSIX);           \
     if (t == nullptr) return call();                                                         \
     File* file = file_of(fd);                                                                \
+    /* The requests of an io_uring may go unseen: its mapping is always recorded. */         \
     void* result = probe_known<Row::symbol, Category::POSIX>(                                \
         *t, file, file->traced || is_ring(file), fd, call, DFT_AFTER(moves_nothing()),       \
         DFT_NUM(length), DFT_NUM(prot), DFT_NUM(flags), DFT_NUM(offset));                    \
@@ -34,6 +27,8 @@ bool is_ring(const File* file) {
       remember_mapping(result, length, file, static_cast<std::uint64_t>(offset));            \
       watch_mapping();                                                                       \
     }                                                                                        \
+    if (result != MAP_FAILED && is_ring(file))                                               \
+      ring_was_mapped(fd, static_cast<std::uint64_t>(offset), result, length);               \
     return result;                                                                           \
   }
 DFT_MMAP(mmap)
@@ -54,6 +49,7 @@ template <Row row, class Call, class... F>
 
 extern "C" int DFT_WRAPPER(munmap)(void* at, size_t length) {
   const auto call = [&] { return real<int(void*, size_t)>(Row::munmap)(at, length); };
+  memory_goes(at, length);
   if (watch(Category::POSIX) != nullptr) before_unmap(at, length);
   const int result = mapped_call<Row::munmap>(at, call, DFT_NUM(length));
   if (result == 0 && watch(Category::POSIX) != nullptr) forget_mapping(at, length);

@@ -3,6 +3,7 @@
 #pragma once
 #include <fcntl.h>
 
+#include "intercept/rings.hpp"
 #include "intercept/wrap_macros.hpp"
 
 namespace dft::intercept {
@@ -64,6 +65,8 @@ template <Row row, Category category, class Call>
     return call();
   }
   File* file = take_file_of(fd);
+  if (is_ring(file)) [[unlikely]]
+    ring_closes(fd);
   return probe_known<row, category>(*t, file, file->traced, fd, call, DFT_AFTER(moves_nothing()));
 }
 

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "intercept/processes.hpp"
+#include "intercept/rings.hpp"
 #include "intercept/syscall_numbers.hpp"
+#include "intercept/wrap_aio.hpp"
 #include "intercept/wrap_net.hpp"
 #include "intercept/wrap_open.hpp"
 
@@ -218,19 +220,57 @@ long syscall_recvmsg(const Args& args, Call call) {
       DFT_NUM_AS(flags, args.c));
 }
 
-// Requests in a ring bypass libc: that the program has one is always recorded.
+// That the program has a ring is always recorded, because its requests may go unseen.
 template <class Call>
 long syscall_io_uring_setup(const Args& args, Call call) {
   static constinit std::atomic<std::uint32_t> name{0};
   dft::buffer::ThreadState* t = watch(Category::POSIX);
   const std::uint64_t start = record::ticks();
   const long result = call();
+  if (result >= 0 && watch(Category::IO_URING) != nullptr) {
+    set_file_of(static_cast<int>(result), nullptr);
+    ring_was_set_up(static_cast<int>(result), *argument<const RingParams*>(args.b));
+  }
   if (t == nullptr) return result;
   CallArgs recorded;
   put_field(*t, recorded, field(Key::count, args.a));
   put_field(*t, recorded, field(Key::ret, result));
   emit_as(name, "io_uring_setup", t, start, record::ticks(), recorded);
   return result;
+}
+
+template <class Call>
+long syscall_io_uring_enter(const Args& args, Call call) {
+  return enter_ring(args.fd(), static_cast<unsigned>(args.b), static_cast<unsigned>(args.c),
+                    static_cast<unsigned>(args.d), caller_of_wrapper(), call, [](long ret) {
+                      return ret >= 0 ? ret : static_cast<long>(-reason<Row::syscall>());
+                    });
+}
+template <class Call>
+long syscall_io_uring_register(const Args& args, Call call) {
+  const long result = call();
+  Ring* ring = result >= 0 ? ring_of(args.fd()) : nullptr;
+  if (ring != nullptr) {
+    ring_registered(*ring, static_cast<unsigned>(args.b), argument<const void*>(args.c),
+                    static_cast<unsigned>(args.d));
+  }
+  return result;
+}
+
+template <class Call>
+long syscall_io_submit(const Args& args, Call call) {
+  return submit_blocks<Row::syscall, Row::io_submit>(args.b, argument<iocb**>(args.c),
+                                                     caller_of_wrapper(), call);
+}
+template <class Call>
+long syscall_io_getevents(const Args& args, Call call) {
+  return collect<Row::syscall, Row::io_getevents>(
+      call, args.b, args.c, argument<const void*>(args.d), caller_of_wrapper());
+}
+template <class Call>
+long syscall_io_pgetevents(const Args& args, Call call) {
+  return collect<Row::syscall, Row::io_pgetevents>(
+      call, args.b, args.c, argument<const void*>(args.d), caller_of_wrapper());
 }
 
 template <class Call>

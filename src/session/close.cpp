@@ -6,6 +6,7 @@
 #include "buffer/lane.hpp"
 #include "buffer/names.hpp"
 #include "recovery/recover.hpp"
+#include "session/ring_gap.hpp"
 #include "session/session.hpp"
 #include "session/state.hpp"
 
@@ -38,12 +39,17 @@ void say_summary(const Session& s, const RunTotals& totals, const char* untraced
   char rest[1200] = "";
   if (untraced[0] != '\0') std::snprintf(rest, sizeof rest, "; not traced: %s", untraced);
   const auto plural = [](std::uint64_t n, const char* many) { return n == 1 ? "" : many; };
+  char rings[80] = "";
+  if (totals.ring_requests != 0) {
+    std::snprintf(rings, sizeof rings, "; not seen: %llu request%s of io_uring",
+                  number(totals.ring_requests), plural(totals.ring_requests, "s"));
+  }
   say("%llu event%s, %llu file%s, %llu process%s in %.400s; %llu call%s filtered, %llu event%s "
-      "lost%s%s",
+      "lost%s%s%s",
       number(totals.events), plural(totals.events, "s"), number(totals.files),
       plural(totals.files, "s"), number(totals.processes), plural(totals.processes, "es"),
       s.place.directory, number(totals.filtered), plural(totals.filtered, "s"), number(totals.lost),
-      plural(totals.lost, "s"), why, rest);
+      plural(totals.lost, "s"), why, rings, rest);
 }
 
 // How long the main thread has waited for a processor since recording began; -1 if unknown.
@@ -59,6 +65,8 @@ sink::IoTotals measure_totals(const Session& s) {
   sink::IoTotals totals{};
   totals.cpu_us = cpu_time() - s.cpu_before;
   totals.cpu_wait_us = measure_cpu_wait(s);
+  totals.rings = g_ring_gap.rings.exchange(0);
+  totals.ring_requests = g_ring_gap.requests.exchange(0);
   const std::uint64_t own_read = sys::g_own_read.load();
   const std::uint64_t own_written = sys::g_own_written.load();
   IoBytes moved;
@@ -115,7 +123,8 @@ RunTotals take_unreported(Session& s) {
                         buffer::unreported_files(head),
                         since(sums.calls, s.reported.calls),
                         since(sums.filtered, s.reported.filtered),
-                        since(lost, s.reported.lost)};
+                        since(lost, s.reported.lost),
+                        0};
   buffer::set_reported(head);
   s.reported.calls = sums.calls;
   s.reported.filtered = sums.filtered;
@@ -151,6 +160,7 @@ Closed end_trace(Session& s) {
   }
   Closed closed{take_unreported(s), head.lost.load(), done, pipeline.sink.has_reported()};
   closed.totals.processes = unused ? 0 : 1;
+  closed.totals.ring_requests = totals.ring_requests;
   head.flags |= buffer::kCounted;
   s.next_id = head.next_id.load();
   s.rate = pipeline.spool.clock_map().rate();
@@ -211,6 +221,7 @@ void process_exits() {
   Session* s = g_session.load();
   if (s == nullptr || !buffer::g_on.load()) return;
   if (void (*before)() = g_before_end.load()) before();
+  before_close(Closing::kForGood);
   SlowPath slow;
   Locked locked(g_lock);
   if (is_child(*s) || s->pipeline == nullptr) return;

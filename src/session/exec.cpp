@@ -1,11 +1,13 @@
 // Exec: a trace goes on in the next program, or ends before one that cannot be traced.
 #include "buffer/lane.hpp"
+#include "session/ring_gap.hpp"
 #include "session/session.hpp"
 #include "session/state.hpp"
 
 namespace dft::session {
 
 void will_exec() noexcept {
+  before_close(Closing::kForExec);
   SlowPath slow;
   Locked locked(g_lock);
   Session* s = g_session.load();
@@ -19,6 +21,7 @@ void will_exec() noexcept {
 }
 
 void will_exec_untraced() noexcept {
+  before_close(Closing::kForExec);
   SlowPath slow;
   Locked locked(g_lock);
   Session* s = g_session.load();

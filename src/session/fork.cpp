@@ -5,6 +5,7 @@
 
 #include "buffer/lane.hpp"
 #include "buffer/names.hpp"
+#include "session/ring_gap.hpp"
 #include "session/session.hpp"
 #include "session/state.hpp"
 
@@ -65,6 +66,8 @@ void leave_parent(Session& s) {
   s.recovered_for = {};
   s.cpu_counts = false;
   buffer::reset_tallies(buffer::t_thread.tally);
+  g_ring_gap.rings.store(0);
+  g_ring_gap.requests.store(0);
 }
 
 }  // namespace dft::session

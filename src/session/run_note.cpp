@@ -12,7 +12,7 @@
 namespace dft::session {
 namespace {
 
-constexpr char kMagic[8] = {'D', 'F', 'T', 'W', 'O', 'R', 'D', '1'};
+constexpr char kMagic[8] = {'D', 'F', 'T', 'W', 'O', 'R', 'D', '2'};
 constexpr std::size_t kPath = 4096 + 300;
 constexpr int kGenerations = 5;
 static_assert(sizeof(RunNote) <= 4096 && std::is_standard_layout_v<RunNote>);
@@ -137,9 +137,10 @@ void remove_run_note(const char* directory, std::uint64_t key) noexcept {
 void add_totals(const char* directory, std::uint64_t first, const RunTotals& amounts) noexcept {
   const Mapped word(directory, first);
   if (!word) return;
-  const std::uint64_t values[6] = {amounts.processes, amounts.events,   amounts.files,
-                                   amounts.calls,     amounts.filtered, amounts.lost};
-  for (int i = 0; i < 6; ++i) word->amounts[i].fetch_add(values[i]);
+  const std::uint64_t values[7] = {amounts.processes,    amounts.events,   amounts.files,
+                                   amounts.calls,        amounts.filtered, amounts.lost,
+                                   amounts.ring_requests};
+  for (int i = 0; i < 7; ++i) word->amounts[i].fetch_add(values[i]);
 }
 
 void add_untraced(const char* directory, std::uint64_t first, const char* name,
@@ -168,9 +169,10 @@ void read_totals(const char* directory, std::uint64_t first, RunTotals& amounts,
   const Mapped word(directory, first);
   untraced[0] = '\0';
   if (!word) return;
-  std::uint64_t* const values[6] = {&amounts.processes, &amounts.events,   &amounts.files,
-                                    &amounts.calls,     &amounts.filtered, &amounts.lost};
-  for (int i = 0; i < 6; ++i) *values[i] += word->amounts[i].load();
+  std::uint64_t* const values[7] = {&amounts.processes,    &amounts.events,   &amounts.files,
+                                    &amounts.calls,        &amounts.filtered, &amounts.lost,
+                                    &amounts.ring_requests};
+  for (int i = 0; i < 7; ++i) *values[i] += word->amounts[i].load();
   std::size_t used = 0;
   for (const UntracedProgram& program : word->untraced) {
     const std::uint32_t count = program.count.load();

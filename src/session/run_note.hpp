@@ -17,6 +17,7 @@ struct RunTotals {
   std::uint64_t calls;
   std::uint64_t filtered;
   std::uint64_t lost;
+  std::uint64_t ring_requests;  // of io_uring that only the kernel saw
 };
 
 // A program that was started and could not be traced.
@@ -46,7 +47,7 @@ struct RunNote {
   std::uint64_t run;
   std::uint64_t first;   // key of the run's first process
   char trace_name[256];  // of the process that wrote the note
-  std::atomic<std::uint64_t> amounts[6];
+  std::atomic<std::uint64_t> amounts[7];
   std::atomic<std::uint32_t> lock;
   std::uint32_t reserved;
   UntracedProgram untraced[kMostUntraced];

@@ -13,6 +13,7 @@
 #include "buffer/span.hpp"
 #include "format/hash.hpp"
 #include "recovery/owner.hpp"
+#include "session/ring_gap.hpp"
 #include "session/state.hpp"
 
 extern char** environ;
@@ -91,7 +92,8 @@ void join_run(Session& s, const Environment& environment) {
 bool open_session(Session& s, const Request& request) {
   s.preloaded = request.preloaded;
   s.io_is_off = s.config.disable_io;
-  s.leaves_nothing_empty = s.config.disable_posix && s.config.disable_stdio;
+  s.leaves_nothing_empty =
+      s.config.disable_posix && s.config.disable_stdio && s.config.disable_io_uring;
   if (request.preloaded) end_last(s);
   record::choose_clock();
   const Environment environment{environ, ::getauxval(AT_SECURE) != 0};
@@ -169,12 +171,14 @@ bool start(const Request& request) noexcept try {
 }
 
 void stop() noexcept {
-  const Session* last = g_session.load();
-  void (*before)() = g_before_end.load();
-  if (before != nullptr && last != nullptr && last->starts == 1) before();
+  Session* s = g_session.load();
+  if (s != nullptr && s->starts == 1) {
+    if (void (*before)() = g_before_end.load()) before();
+    before_close(Closing::kForGood);
+  }
   SlowPath slow;
   Locked locked(g_lock);
-  Session* s = g_session.load();
+  s = g_session.load();
   if (s == nullptr || s->starts == 0) return;
   if (is_child(*s)) {  // a child that recorded nothing: the file is its parent's
     leave_parent(*s);

@@ -94,8 +94,9 @@ bool Encoder::encode_one(const std::byte* from, const std::byte* to, MmapBuffer&
     from += sizeof parent;
   }
   // Calls never have inline names, given times or another tracer's thread.
-  if ((call.flags & ~record::kNested) != 0) return false;
-  return line({call.size, call.kind, 0, call.level, call.shape, 0, call.id, parent, call.start,
+  if ((call.flags & ~(record::kNested | record::kOwnLane)) != 0) return false;
+  const auto flags = static_cast<std::uint8_t>(call.flags & record::kOwnLane);
+  return line({call.size, call.kind, flags, call.level, call.shape, 0, call.id, parent, call.start,
                call.duration},
               from, to, out);
 }

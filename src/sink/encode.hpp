@@ -37,6 +37,9 @@ struct IoTotals {
   std::uint64_t write_seen;
   std::uint64_t write_total;
   std::uint64_t storage_read;  // bytes that came from storage and not from the page cache
+  // Of io_uring, that no call showed; shown unless 0.
+  std::uint64_t rings;
+  std::uint64_t ring_requests;
 };
 
 class Encoder {

@@ -205,6 +205,12 @@ bool Encoder::end(const End& what, MmapBuffer& out) noexcept {
       p = put(p, "\":");
       p = number(p, row.value);
     }
+    if (t.ring_requests != 0) {
+      p = put(p, ",\"rings\":");
+      p = number(p, t.rings);
+      p = put(p, ",\"ring_requests\":");
+      p = number(p, t.ring_requests);
+    }
   }
   out.set_end(put(p, "}}\n"));
   ++lines_;

@@ -70,7 +70,8 @@ def test_an_invalid_value_is_named_with_what_is_used(tmp_path: Path, name: str) 
 @pytest.mark.parametrize("spans", [0, 1])
 def test_no_file_remains_when_every_category_is_disabled(tmp_path: Path, spans: int) -> None:
     """Unless the program has regions of its own."""
-    off = {"DFTRACER_DISABLE_IO": "0", "DFTRACER_DISABLE_POSIX": "1", "DFTRACER_DISABLE_STDIO": "1"}
+    parts = ("POSIX", "STDIO", "IO_URING")
+    off = {"DFTRACER_DISABLE_IO": "0", **{f"DFTRACER_DISABLE_{part}": "1" for part in parts}}
     play(INIT, *(SPAN * spans), FINI, cwd=tmp_path, env={**off, "DFTRACER_SUMMARY": "0"})
     assert len(list(tmp_path.glob("t.pfw*"))) == spans
 

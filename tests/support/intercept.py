@@ -37,6 +37,8 @@ BARE = "bare"
 
 PROGRAMS = ROOT / "tests" / "intercept" / "programs"
 CATEGORIES = ("POSIX", "STDIO")
+# Asynchronous requests, which are no calls.
+REQUESTS = ("IO_URING", "AIO")
 # What every event has, and what stands for the path.
 COMMON = ("hhash", "p_idx", "level", "fhash", "site_hash")
 
@@ -113,6 +115,11 @@ class Process:
     def named(self, *names: str) -> list[Event]:
         return [event for event in self.events if event.name in names]
 
+    @property
+    def requests(self) -> list[Event]:
+        """Asynchronous requests, and the calls on rings, in the order in which they began."""
+        return events(self.trace, REQUESTS)
+
     def counts(self) -> Counter[str]:
         return Counter(event.name for event in self.events)
 
@@ -179,12 +186,12 @@ def hashes(trace: traces.Trace) -> dict[str, str]:
     }
 
 
-def events(trace: traces.Trace) -> list[Event]:
+def events(trace: traces.Trace, categories: tuple[str, ...] = CATEGORIES) -> list[Event]:
     """The intercepted calls of a file in the order in which they began."""
     names = hashes(trace)
     found = []
     for record in trace.recorded:
-        if record["cat"] not in CATEGORIES:
+        if record["cat"] not in categories:
             continue
         args = {
             key: names[value] if key.endswith("_hash") else value

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dftracer.reports.cluster import Cluster
 
 # Categories of intercepted calls, which need no annotation.
-_CALLS = re.compile(r"(POSIX|STDIO|NET)( pipe| lock| net| local)?$|STORE$|MMAP$")
+_CALLS = re.compile(r"(POSIX|STDIO|NET|IO_URING|AIO)( pipe| lock| net| local)?$|STORE$|MMAP$")
 # Name of an io_uring queue in /proc.
 RING = "anon_inode:[io_uring]"
 
@@ -92,7 +92,11 @@ def _unseen_bytes(tables: dict[str, Table], facts: dict[str, Any]) -> list[str]:
             "mapped into memory"
         )
     rings = any(call["name"] == "io_uring_setup" for call in tables["calls"])
-    if rings or any(file["fname"] == RING for file in tables["files"]):
+    if facts["ring_requests"]:
+        texts.append(f"{counted(facts['ring_requests'], 'request')} through io_uring")
+    elif "IO_URING" not in tables["layers"].column("cat") and (
+        rings or any(file["fname"] == RING for file in tables["files"])
+    ):
         texts.append("I/O through io_uring")
     unknown = [call for call in tables["calls"] if call["class"] == "io" and call["unknown"]]
     if unknown:

@@ -109,6 +109,7 @@ write_bytes int the same, written
 read_unknown int calls that read a number of bytes that the trace does not contain
 write_unknown int the same, of calls that write
 mapped_bytes int lengths of the mappings of files, see the table mappings
+ring_requests int requests of io_uring that only the kernel saw
 io_ns int time in which at least one I/O call was open, summed over processes
 reading_ns int part of it: a call that reads was open
 writing_ns int part of it: a call that writes or syncs was open, and none that reads

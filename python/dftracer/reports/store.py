@@ -59,8 +59,8 @@ BETWEEN = (
 LANES = {
     "lock": "cat in ('POSIX lock', 'STDIO lock')",
     "child": "cat in ('POSIX', 'STDIO') and class is null",
-    "pipe": "cat in ('POSIX pipe', 'STDIO pipe', 'NET local')",
-    "net": "cat in ('NET', 'POSIX net', 'STDIO net')",
+    "pipe": "cat in ('POSIX pipe', 'STDIO pipe', 'NET local', 'IO_URING pipe', 'AIO pipe')",
+    "net": "cat in ('NET', 'POSIX net', 'STDIO net', 'IO_URING net')",
     "backward": "gradients and class is not null",
     "mpi": "cat = 'MPI' and class is not null",
     "read": "class = 'io' and way = 'read'",
@@ -103,7 +103,7 @@ TABLES = {
         name varchar, command varchar, events bigint, threads bigint, first_ns bigint,
         last_ns bigint, lost bigint, starts bigint, ends bigint,
         recovered boolean, trace varchar, began_ns bigint, ended_ns bigint, cpu_ns bigint,
-        cpu_wait_ns bigint, run varchar""",
+        cpu_wait_ns bigint, run varchar, ring_requests bigint""",
     # When I/O calls of a category were open in any process: intervals, packed by the reader.
     "p_open": "cat varchar, intervals blob",
     "p_blocks": "files bigint, damaged bigint, first_ns bigint, last_ns bigint",
@@ -567,6 +567,7 @@ def _process_row(number: int, process: Process, ahead: int = 0) -> tuple[Any, ..
         process.cpu,
         process.cpu_wait,
         process.run,
+        min(process.ring_requests, MOST),
     )
 
 

@@ -69,6 +69,7 @@ class Process:
     recovered: bool = False
     lost: int = 0
     promised: int | None = None
+    ring_requests: int = 0  # of io_uring that only the kernel saw
     trace: str = ""
 
     @property

@@ -45,7 +45,7 @@ PyObject* row_dict(const Stats::NameRow& name) {
 // A tuple, as a trace may hold a million: summary.py names its places.
 PyObject* process_tuple(const ProcessRow& process, PyObject* host) {
   const ProcessTexts& said = process.texts();
-  Ref out(checked(PyTuple_New(30)));
+  Ref out(checked(PyTuple_New(31)));
   Py_ssize_t at = 0;
   const auto add = [&](PyObject* value) { PyTuple_SET_ITEM(out.get(), at++, checked(value)); };
   add(number(process.file));
@@ -80,6 +80,7 @@ PyObject* process_tuple(const ProcessRow& process, PyObject* host) {
   add(boolean(process.recovered));
   add(number(process.lost));
   add(process.promised < 0 ? nothing() : integer(process.promised));
+  add(integer(process.ring_requests));
   add(text(said.version));
   return out.release();
 }

@@ -13,6 +13,7 @@ struct Lengths {
   std::int64_t read_len = -1;
   std::int64_t write_len = -1;
   std::int64_t flags = 0;
+  bool is_joined = false;  // the bytes are those of the requests, which have events of their own
   bool has_ret = false;
   bool failed = false;
 };
@@ -32,6 +33,8 @@ Lengths lengths_of(std::span<const JsonField> args) {
       integer_of(field, lengths.write_len);
     } else if (is(field.key, "flags")) {
       integer_of(field, lengths.flags);
+    } else if (is(field.key, "joined")) {
+      lengths.is_joined = true;
     } else if (is(field.key, "errno")) {
       std::int64_t reason = 0;
       lengths.failed = integer_of(field, reason) && reason > 0;
@@ -82,7 +85,7 @@ MovedBytes moved_bytes(const Call& call, std::span<const JsonField> args) {
   if (call.measure == Measure::kLengths) {
     const bool nothing = lengths.has_ret && lengths.ret <= 0;
     return {positive(lengths.read_len), positive(lengths.write_len),
-            nothing || lengths.read_len >= 0 || lengths.write_len >= 0};
+            nothing || lengths.is_joined || lengths.read_len >= 0 || lengths.write_len >= 0};
   }
   const std::int64_t length = length_of(call.measure, lengths);
   return {reads(call.role) ? positive(length) : 0, writes(call.role) ? positive(length) : 0,

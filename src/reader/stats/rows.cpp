@@ -57,6 +57,7 @@ void ProcessRow::add(const ProcessRow& other) {
       (end_at.block == ~std::uint64_t{0} || end_at < other.end_at)) {
     end_at = other.end_at;
     promised = other.promised;
+    ring_requests = other.ring_requests;
     cpu = other.cpu;
     cpu_wait = other.cpu_wait;
   }

@@ -95,8 +95,9 @@ struct ProcessRow {
   std::uint64_t ends = 0;
   bool recovered = false;
   std::uint64_t lost = 0;
-  std::int64_t promised = -1;  // num_events of the last end record
-  TracePosition start_at;      // of the last start record, whose facts these are
+  std::int64_t promised = -1;      // num_events of the last end record
+  std::int64_t ring_requests = 0;  // of io_uring that only the kernel saw, likewise
+  TracePosition start_at;          // of the last start record, whose facts these are
   TracePosition end_at;
   std::int64_t ppid = -1;
   void add(const ProcessRow& other);

@@ -307,6 +307,7 @@ void Stats::own(const Event& event, ProcessRow& process, std::uint32_t file,
       if (process.end_at.block == ~std::uint64_t{0} || process.end_at < position) {
         process.end_at = position;
         process.promised = number_of(event, "num_events", -1);
+        process.ring_requests = std::max<std::int64_t>(number_of(event, "ring_requests", 0), 0);
         const auto nanoseconds = [&](std::string_view key) {
           std::int64_t time = number_of(event, key, -1);
           return time < 0 || __builtin_mul_overflow(time, 1000, &time) ? -1 : time;

@@ -123,8 +123,8 @@ def io_uring(found: Probe, disabled: str | None) -> Check:
     text = _permission(found.io_uring, found, setting)
     if found.io_uring == 0:
         meaning = (
-            "a program that uses it moves bytes that the trace does not contain; reports and "
-            "doctor TRACE name the gap"
+            "requests through liburing and syscall() are recorded; of those by instructions of a "
+            "program's own, reports and doctor TRACE have the number"
         )
     elif found.io_uring is None:
         meaning = "where a program uses it, reports and doctor TRACE name the gap"

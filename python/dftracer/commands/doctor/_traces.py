@@ -29,8 +29,9 @@ _UNTRACED = {
 }
 _COUNTS = (
     *("calls", "filtered", "read_seen", "read_total", "write_seen", "write_total"),
-    "storage_read",
+    *("storage_read", "rings", "ring_requests"),
 )
+_CALLS = ("POSIX", "STDIO", "IO_URING", "AIO")
 _ENOUGH = 1_000_000  # bytes: smaller gaps are not reported
 _RING = "anon_inode:[io_uring]"
 
@@ -214,7 +215,7 @@ def _processes(sums: Sums) -> Iterator[Check]:
 
 
 def _events(sums: Sums) -> Iterator[Check]:
-    calls = sum(n for (cat, _), n in sums.names.items() if cat in ("POSIX", "STDIO"))
+    calls = sum(n for (cat, _), n in sums.names.items() if cat in _CALLS)
     text = f"{counted(sums.events, 'event')}: {calls:,} I/O calls, {sums.events - calls:,} others"
     yield (ok if sums.events else fail)("events", text)
 
@@ -248,12 +249,24 @@ def _filtered(sums: Sums) -> Iterator[Check]:
 
 
 def _unseen(sums: Sums) -> Iterator[Check]:
-    if sums.rings:
+    requests = sums.counts["ring_requests"]
+    seen = sum(n for (cat, _), n in sums.names.items() if cat == "IO_URING")
+    if requests:
+        rings = counted(sums.counts["rings"], "ring")
         yield warn(
             "io_uring",
-            "the program used io_uring: its reads and writes there are neither recorded nor in the "
-            "kernel's count (see docs/interception.md)",
+            f"{counted(requests, 'request')} in {rings} of io_uring went unseen: the program makes "
+            "the system calls by instructions of its own. The kernel counted them; their bytes are "
+            "not known (see docs/interception.md)",
         )
+    elif sums.rings and not seen:
+        yield warn(
+            "io_uring",
+            "the program set up io_uring, and no request was seen there: it made none, or was "
+            "killed, or its trace is of an earlier release (see docs/interception.md)",
+        )
+    elif seen and not sums.recovered:
+        yield ok("io_uring", "every request that the kernel completed was seen")
     mapped = sum(sums.mapped.values())
     if not mapped:
         return
@@ -279,7 +292,9 @@ def _unknown_use(sums: Sums) -> Counter[str]:
 
 def _gap(sums: Sums) -> Iterator[Check]:
     unseen = []
-    if sums.rings:
+    if sums.counts["ring_requests"] or (
+        sums.rings and not any(cat == "IO_URING" for cat, _ in sums.names)
+    ):
         unseen.append("io_uring")
     if sum(_unknown_use(sums).values()) > _ENOUGH:
         unseen.append("mapped memory")

@@ -89,6 +89,8 @@ def _summary(
         notes.append(f"nothing was recorded: {_why_empty(own, sums, command)}")
     if sums.untraced:
         notes.append(f"not traced: {printable(sums.untraced)}")
+    if sums.ring_requests:
+        notes.append(f"not seen: {counted(sums.ring_requests, 'request')} of io_uring")
     if own.untraced and sums.events != 0:
         extent = "partly traced" if own.untraced == own.GO else "not traced"
         notes.append(f"{extent}: {printable(command[0])} ({own.why_untraced})")

@@ -10,7 +10,7 @@ select c, n, cat, k.name, case when n < $life then class_of(cat, k.name) end as 
 from (
   select c, n, coalesce(w.word, '') || case when c >= $pipe then if(w.word = 'NET', ' local', ' pipe') when c >= $lock then ' lock'
       when c >= $net then ' net' else '' end as cat,
-    coalesce(w.word, '') in ('POSIX', 'STDIO', 'NET') as is_call, coalesce(v.word, '') as name
+    coalesce(w.word, '') in ('POSIX', 'STDIO', 'NET', 'IO_URING', 'AIO') as is_call, coalesce(v.word, '') as name
   from (select distinct c, n from e) left join cats w on c % $net = w.code left join names v on n % $life = v.code
 ) k
 left join lateral (select * from role_of(k.name) where is_call) on true

@@ -2,7 +2,7 @@
 -- a class are part of every pass, since every category is compared with compute, and so are those in which a process
 -- waits; all lanes of a category share a pass. Fetching has a lane without a class too, for threads beside the one that trains.
 with lanes as (
-  select *, bool_or(class is not null or regexp_matches(cat, '^(POSIX|STDIO|NET)( (pipe|lock|net|local))?$'))
+  select *, bool_or(class is not null or regexp_matches(cat, '^(POSIX|STDIO|NET|IO_URING|AIO)( (pipe|lock|net|local))?$'))
     over (partition by cat) as known
   from (
     select distinct cat, class, gradients, way from kinds

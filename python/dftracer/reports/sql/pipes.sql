@@ -8,7 +8,8 @@ with pipes as (
   select f from $events where n in (select code from names where word in ('mkfifo', 'mkfifoat')) and f is not null and not failed and not negative
 )
 update $events set c = c + case when f in (select code from fnames where is_socket(word) and reach_of(word) = 'network')
-    then $net * (c in (select code from cats where word in ('POSIX', 'STDIO')))::int else $pipe end,
+    then $net * (c in (select code from cats where word in ('POSIX', 'STDIO', 'IO_URING', 'AIO')))::int else $pipe end,
   access = null, reached = null,
   failed = failed and not (later and f in (select code from fnames where is_socket(word) or word like 'socket:%'))
-where c in (select code from cats where word in ('POSIX', 'STDIO', 'NET')) and f in (from pipes) and (g is null or g in (from pipes))
+where c in (select code from cats where word in ('POSIX', 'STDIO', 'NET', 'IO_URING', 'AIO'))
+  and f in (from pipes) and (g is null or g in (from pipes))

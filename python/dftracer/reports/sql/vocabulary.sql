@@ -31,7 +31,11 @@ create or replace macro class_of(cat, name) as case
   -- Calls that begin, wait for or end a process are no I/O, however long they take.
   when cat in ('POSIX', 'STDIO')
     and regexp_matches(name, '^(wait|v?fork|exec|posix_spawn|system$|popen|pclose|_?_?exit|kill)') then null
-  when cat in ('POSIX', 'STDIO') then 'io'
+  -- Requests that wait for a moment, a descriptor or another process, and what administers a ring, are no I/O either.
+  when cat in ('IO_URING', 'AIO') and regexp_matches(name,
+    '^(nop|poll|timeout|link_timeout|accept|connect|epoll|futex|waitid|msg_ring|async_cancel|files_update|(provide|remove)_buffers|request$)')
+    then null
+  when cat in ('POSIX', 'STDIO', 'IO_URING', 'AIO') then 'io'
   when cat = 'STORE' then 'store'
   when lower(cat) in ('comm', 'communication') then 'communication'
   -- Beginning and ending is no communication. MPI-IO is above the I/O calls inside of it, and requests are above the calls that wait for them.

@@ -2,7 +2,8 @@
 with p as (
   select min(first_ns) as first_ns, max(last_ns) as last_ns, count(*) as processes, count(distinct rank) as ranks,
     count(distinct host) as hosts, big(coalesce(sum(threads), 0)) as threads, big(coalesce(sum(events), 0)) as events,
-    big(coalesce(sum(lost), 0)) as lost, count(*) filter (recovered) as recovered
+    big(coalesce(sum(lost), 0)) as lost, count(*) filter (recovered) as recovered,
+    big(coalesce(sum(ring_requests), 0)) as ring_requests
   from p_processes where events > 0 or starts > 0
 ), m as (
   select big(coalesce(sum(read_bytes), 0)) as read_sum, big(coalesce(sum(write_bytes), 0)) as write_sum,
