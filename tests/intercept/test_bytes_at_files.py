@@ -150,7 +150,7 @@ def test_every_call_that_moves_bytes_is_known_to_the_reader() -> None:
     counted = {shown[symbol] for symbol in bodies_that_count() & set(shown)}
     assert {"fprintf", "wprintf", "fscanf", "aio_return", "io_pgetevents"} <= counted
     assert not {name for name in counted if roles.get(name) not in MOVES}
-    moving = ("READ", "WRITE", "COPY_TO", "COPY_FROM", "SPLICE_TO", "COLLECT")
+    moving = ("READ", "WRITE", "SEND", "RECEIVE", "COPY_TO", "COPY_FROM", "SPLICE_TO", "COLLECT")
     stated = {entry.shown for row in rows if row.does in moving for entry in row.entries}
     assert {"getchar", "putchar", "splice", "read", "fputs"} <= stated
     assert stated == {name for name, role in roles.items() if role in MOVES}
