@@ -535,9 +535,9 @@ def _quoted(words: Iterable[str]) -> str:
 
 def _roles() -> str:
     """The reader's list of calls, as a view."""
-    rows = ", ".join(
-        f"('{name}', '{role}', {written})" for name, role, _, written in _reader.calls()
-    )
+    # A name does the same in every category.
+    known = {name: (role, written) for name, role, _, written in _reader.calls()}
+    rows = ", ".join(f"('{name}', '{role}', {written})" for name, (role, written) in known.items())
     return f"create or replace view roles as from (values {rows}) v(name, role, first_is_written)"
 
 

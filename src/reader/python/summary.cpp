@@ -45,9 +45,13 @@ PyObject* row_dict(const Stats::NameRow& name) {
 // A tuple, as a trace may hold a million: summary.py names its places.
 PyObject* process_tuple(const ProcessRow& process, PyObject* host) {
   const ProcessTexts& said = process.texts();
-  Ref out(checked(PyTuple_New(31)));
+  constexpr Py_ssize_t kFields = 32;
+  Ref out(checked(PyTuple_New(kFields)));
   Py_ssize_t at = 0;
-  const auto add = [&](PyObject* value) { PyTuple_SET_ITEM(out.get(), at++, checked(value)); };
+  // PyTuple_SetItem, which knows the tuple's size: a field too many is an error and not a crash.
+  const auto add = [&](PyObject* value) {
+    if (PyTuple_SetItem(out.get(), at++, checked(value)) != 0) checked(nullptr);
+  };
   add(number(process.file));
   add(integer(process.pid));
   add(new_reference(host));

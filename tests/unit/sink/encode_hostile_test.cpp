@@ -61,7 +61,7 @@ TEST_CASE("an invalid record ends the chunk, and the lines before it stay") {
       with_size(span, 49),
       with_size(span, ~0u),
       make_record({0, static_cast<Kind>(0), 0, 0, 0, 0, 0, 0, 0, 0}),
-      make_record({0, static_cast<Kind>(10), 0, 0, 0, 0, 0, 0, 0, 0},
+      make_record({0, static_cast<Kind>(12), 0, 0, 0, 0, 0, 0, 0, 0},
                   make_bytes(0, ArgType::kString, "x")),
       with_size(make_call({}), 24),
       make_call({0, {}, dft::record::kInlineName, 0, 0, 0, 0, 0}, {1, 1, 1, 1}),
