@@ -17,13 +17,16 @@ int main(int argc, char** argv) {
   int rank, rounds = argc > 1 ? atoi(argv[1]) : 2000;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  for (int i = 0; i < rounds / 10; i++) MPI_Allreduce(from, to, 1024, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  for (int i = 0; i < rounds / 10; i++)
+    MPI_Allreduce(from, to, 1024, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   double begin = MPI_Wtime();
-  for (int i = 0; i < rounds; i++) MPI_Allreduce(from, to, 1024, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  for (int i = 0; i < rounds; i++)
+    MPI_Allreduce(from, to, 1024, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   double wall = (MPI_Wtime() - begin) / rounds * 1e6;
   for (int i = 0; i < kBursts; i++) {
     double used = processor();
-    for (int k = 0; k < kCalls; k++) MPI_Send(from, 1, MPI_DOUBLE, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
+    for (int k = 0; k < kCalls; k++)
+      MPI_Send(from, 1, MPI_DOUBLE, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
     used = (processor() - used) / kCalls;
     if (used < best) best = used;
   }

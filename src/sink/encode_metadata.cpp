@@ -194,9 +194,12 @@ bool Encoder::end(const End& what, MmapBuffer& out) noexcept {
     const struct {
       std::string_view key;
       std::uint64_t value;
-    } rows[] = {{"calls", t.calls},           {"filtered", t.filtered},
-                {"read_seen", t.read_seen},   {"read_total", t.read_total},
-                {"write_seen", t.write_seen}, {"write_total", t.write_total},
+    } rows[] = {{"calls", t.calls},
+                {"filtered", t.filtered},
+                {"read_seen", t.read_seen},
+                {"read_total", t.read_total},
+                {"write_seen", t.write_seen},
+                {"write_total", t.write_total},
                 {"storage_read", t.storage_read}};
     for (const auto& row : rows) {
       if (!t.counted) break;

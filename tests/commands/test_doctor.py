@@ -179,7 +179,11 @@ def test_what_the_c_library_means() -> None:
 @pytest.mark.parametrize(
     ("error", "start", "meaning"),
     [
-        (0, "permitted (io_uring_disabled 0); ", "requests through liburing and syscall() are recorded"),
+        (
+            0,
+            "permitted (io_uring_disabled 0); ",
+            "requests through liburing and syscall() are recorded",
+        ),
         (
             errno.EPERM,
             "not permitted: Operation not permitted (io_uring_disabled 0, or ",

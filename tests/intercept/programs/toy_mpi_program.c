@@ -34,7 +34,8 @@ int MPI_Barrier(word);
 int PMPI_Barrier(word);
 int MPI_Allreduce(const void*, void*, int, word, word, word);
 int MPI_Allgather(const void*, int, word, void*, int, word, word);
-int MPI_Alltoallv(const void*, const int*, const int*, word, void*, const int*, const int*, word, word);
+int MPI_Alltoallv(const void*, const int*, const int*, word, void*, const int*, const int*, word,
+                  word);
 int MPI_File_open(word, const char*, int, word, word*);
 int MPI_File_write_at_all(word, int64_t, const void*, int, word, void*);
 int MPI_File_close(word*);

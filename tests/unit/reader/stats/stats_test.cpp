@@ -47,7 +47,8 @@ std::vector<std::string> blocks() {
       call("read", 400, 40, R"(,"fhash":"f1","ret":512)", 6) +
           call("sum", 200, 1, R"(,"x":1)", 5, "") + meta("PR", R"("name":"rank","value":"3")") +
           meta("SH", R"("name":"python train.py","value":"c1")") +
-          meta("end", R"("num_events":8,"cpu_us":12,"cpu_wait_us":3)") + meta("lost", R"("events":2)"),
+          meta("end", R"("num_events":8,"cpu_us":12,"cpu_wait_us":3)") +
+          meta("lost", R"("events":2)"),
   };
 }
 
