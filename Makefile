@@ -263,6 +263,7 @@ bench: bench-calls $(if $(BENCH_ARGS),,bench-reading bench-torch) ## Measure the
 .PHONY: bench-calls
 bench-calls: bootstrap-bench install-wheel ## … what recording costs a program (BENCH_ARGS: of this one)
 	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+	$(if $(BENCH_ARGS),,@$(BIN)/python benchmarks/mapped.py)
 
 .PHONY: bench-reading
 bench-reading: bootstrap-bench install-wheel ## … how fast traces are read, merged and reported on

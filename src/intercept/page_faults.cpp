@@ -7,6 +7,7 @@
 #include "buffer/names.hpp"
 #include "buffer/span.hpp"
 #include "intercept/call_args.hpp"
+#include "intercept/call_record.hpp"
 #include "intercept/fault_rings.hpp"
 #include "intercept/touched_pages.hpp"
 #include "intercept/vfork.hpp"
@@ -424,7 +425,7 @@ void record_touched(const MappedRange& range, long patience_ns) {
   buffer::ThreadState* t = buffer::this_thread();
   if (!touched.known || t == nullptr) return;
   CallArgs args;
-  args.put(Key::fhash, ArgType::kHash, range.file->hash);
+  put_file(*t, args, Key::fhash, *range.file, -1);  // a forked child's trace may not know it
   args.put(Key::offset, ArgType::kInt, range.offset);
   args.put(Key::length, ArgType::kInt, range.end - range.begin);
   args.put(Key::touched, ArgType::kInt, touched.bytes);

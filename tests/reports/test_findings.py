@@ -166,6 +166,18 @@ def writes_and_syncs(place: Path, dur: int) -> None:
     program.write(place)
 
 
+def faults_wait(place: Path, count: int = 20, waited: int = 200_000) -> None:
+    """Page faults on a mapped file, in a program that otherwise computes for a second."""
+    program = Program()
+    program.span("POSIX", "mmap", 5, file="/d/a", length=1 << 30, offset=0)
+    more = {"major": count, "major_us": waited} if count else {}
+    program.span("MMAP", "page_faults", waited, file="/d/a", offset=0, faults=30, **more)
+    told = {"length": 1 << 30, "touched": 81920, "ranges": 20}
+    program.span("MMAP", "touched", 0, file="/d/a", offset=0, **told)
+    program.now += 1_000_000 - waited
+    program.write(place)
+
+
 def reads_slowly(place: Path, dur: int = 2000, size: int = 1 << 16, count: int = 100) -> None:
     program = Program()
     for _ in range(count):
@@ -390,6 +402,16 @@ CASES = {
         [{"dur": 1300}, {"size": 16_383}, {"count": 15, "dur": 10_000}, {"dur": 660}],
         100 * 2000,
         ("65.5 KB per call", "/d/a: 200 ms at 32.8 MB/s"),
+    ),
+    "cold-page-faults": Slow(
+        faults_wait,
+        {},
+        [{"count": 19}, {"waited": 19_000}, {"count": 0}],
+        200_000,
+        (
+            "200 ms in 20 major page faults, 10 ms each",
+            "/d/a: 200 ms, 81.9 KB of 1.07 GB in 20 pieces",
+        ),
     ),
     "reopened-files": Slow(
         opens_again,

@@ -411,7 +411,7 @@ TEST_CASE("the lines about the trace itself") {
 
 TEST_CASE("the end record holds the CPU time, and calls only if they were counted") {
   Bench bench;
-  dft::sink::IoTotals totals{1234, -1, false, 1, 2, 3, 4, 5, 6, 7};
+  dft::sink::IoTotals totals{1234, -1, false, 1, 2, 3, 4, 5, 6, 7, 0, 0};
   REQUIRE(bench.encoder.end({7, 0, 9000000, false, true, &totals}, bench.out));
   totals.counted = true;
   totals.cpu_wait_us = 56;
