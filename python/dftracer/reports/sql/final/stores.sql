@@ -22,4 +22,4 @@ select r.*, greatest(least_ttfb, least(most_ttfb, p.ttfb_p50_ns)) as ttfb_p50_ns
   greatest(least_ttfb, least(most_ttfb, p.ttfb_p99_ns)) as ttfb_p99_ns
 from rows r left join percentiles p on r.store is not distinct from p.store and r.bucket is not distinct from p.bucket
   and r.prefix is not distinct from p.prefix and r.operation = p.operation
-order by total_ns desc, store, bucket, prefix, operation
+order by r.total_ns desc, r.store, r.bucket, r.prefix, r.operation
