@@ -191,12 +191,19 @@ int wrap_io_uring_register(unsigned fd, unsigned opcode, const void* argument, u
 }
 
 constinit LibraryCall g_calls[kFunctions] = {
-#define DFT_LIBURING(name) {#name, reinterpret_cast<void (*)()>(wrap_##name), {}},
+#define DFT_LIBURING(name) {#name, nullptr, {}},
 #include "intercept/liburing.def"
 };
 
+// Not in the table itself: to Clang, a function of another type is no constant.
+void fill_in() noexcept {
+  LibraryCall* call = g_calls;
+#define DFT_LIBURING(name) (call++)->wrapper = reinterpret_cast<void (*)()>(wrap_##name);
+#include "intercept/liburing.def"
+}
+
 }  // namespace
 
-constinit LibraryLayer g_liburing{"io_uring_queue_init", g_calls, std::size(g_calls), {}};
+constinit LibraryLayer g_liburing{"io_uring_queue_init", g_calls, std::size(g_calls), {}, fill_in};
 
 }  // namespace dft::intercept

@@ -43,6 +43,7 @@ class Outermost {
 
 class TracedCall {
  public:
+  // The span is filled when it opens. NOLINTNEXTLINE(clang-analyzer-optin.cplusplus.UninitializedObject)
   TracedCall(const Given& given, const void* caller) : given_(given), caller_(caller) {}
   // A C++ error handler may throw through the call.
   ~TracedCall() {
@@ -64,7 +65,7 @@ class TracedCall {
     if (is_watched(row.layer) && row.does != Does::SILENT)
       open_event(event_, name_of(row), category_of(row.layer));
     if (row.does == Does::COMPLETE) return run_completion(real, invoke);
-    if (row.does == Does::ABORT) {
+    if (row.does == Does::ABORT && event_.span.live != 0) {
       put_number(Role::code, Key::errorcode);
       put_site();
       close_event(event_, record::ticks());

@@ -14,7 +14,7 @@ struct Given {
 
   [[nodiscard]] bool has(Role role) const { return row.has(role); }
   [[nodiscard]] Word& word(Role role) const {
-    return words[static_cast<std::size_t>(row.at[static_cast<std::size_t>(role)])];
+    return words[static_cast<unsigned char>(row.at[static_cast<std::size_t>(role)])];
   }
   template <class T>
   [[nodiscard]] const T* at(Role role) const {
