@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <initializer_list>
 
 #include "base/lock.hpp"
 #include "base/signals.hpp"
